@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal, NamedTuple, Optional
+from typing import Any, Literal, Optional
 
 from migrator.data_folders import data_folder
+from migrator.light import NamedTuple
 
 Several = Optional[list[str]]  # of an option that may be repeated
 _OfLint = Literal["codes", "ignores", "overrides", "patterns", "switch"]

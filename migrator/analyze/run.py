@@ -18,7 +18,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from migrator.files.errors import shown
 from migrator.files.naming import ANALYSIS_SUFFIX
 from migrator.files.output import OutputTree, add, output_tree
 from migrator.findings.finding import Finding, Result
+from migrator.light import Frozen
 from migrator.matchers.other_files import is_candidate
 from migrator.project.definitions import Definitions
 from migrator.project.library_functions import read_api_files
@@ -51,8 +52,7 @@ _ADVICE = ("NPU70", "NPU71", "NPU75", "NPU8")
 _OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|conftest\.py$|test_\w+\.py$|\w+_test\.py$)")
 
 
-@dataclass(frozen=True)
-class Mode:
+class Mode(Frozen):
     """One thing to look for.
 
     ``codes`` are beginnings of the codes of the rules that run. What a migration changes is no finding here,
@@ -81,8 +81,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Frozen):
     """What to analyse, and how. ``settings.select`` is not used: the modes choose the rules.
 
     ``jobs`` is None where the user leaves it to the tool. With ``definitions`` the modes that look at files
@@ -98,8 +97,7 @@ class Job:
     definitions: Definitions | None = None
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Frozen):
     """What was found. ``reports`` is the folder with the tables."""
 
     tally: Tally

@@ -6,7 +6,6 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, Optional, TypeVar
@@ -15,6 +14,7 @@ from migrator.api_support import env_vars, npu_names, support, tables, torch_nam
 from migrator.api_support.env_vars import EnvVar, NpuVariable
 from migrator.api_support.versions import TorchVersion, known
 from migrator.language import N_, _
+from migrator.light import Frozen
 
 # What programs import under short names.
 _SHORT = {"F.": "torch.nn.functional.", "dist.": "torch.distributed.", "th.": "torch."}
@@ -23,22 +23,19 @@ _OPERATORS = ("aten::", "torch.ops.aten.")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(Frozen):
     """What holds from one torch version to another; an end that is '' is open."""
 
     first: str
     last: str
 
 
-@dataclass(frozen=True)
 class Judged(Range):
     """The verdict: what documents and registered kernels say together."""
 
     verdict: str
 
 
-@dataclass(frozen=True)
 class Documented(Range):
     """What the documents say."""
 
@@ -50,7 +47,6 @@ class Documented(Range):
     source: str
 
 
-@dataclass(frozen=True)
 class Form(Range):
     """What a CUDA name becomes on an NPU."""
 
@@ -60,7 +56,6 @@ class Form(Range):
     source: str
 
 
-@dataclass(frozen=True)
 class Registered(Range):
     """What torch_npu registers for an operator, and by which overloads."""
 
@@ -69,7 +64,6 @@ class Registered(Range):
     source: str
 
 
-@dataclass(frozen=True)
 class Own(Range):
     """An API that only torch_npu has."""
 
@@ -79,8 +73,7 @@ class Own(Range):
     evidence: str
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Frozen):
     """What is known of one name. ``kind`` is api, cuda, own, npu, operator or environment."""
 
     name: str

@@ -6,18 +6,17 @@ What is built on torch_npu is in ``ecosystem.csv``, the driver and firmware of e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from migrator.api_support import tables
+from migrator.light import Frozen
 
 _RELEASE = re.compile(r"v?(\d+\.\d+\.\d+)(?:\.?(rc\d+|post\d+))?(?:\+.*)?\Z", re.IGNORECASE)
 _CANN = re.compile(r"(\d+)\.(\d+)\.(?:(\d+)|RC(\d+))(?:[.-](.+))?\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class ReleaseSet:
+class ReleaseSet(Frozen):
     """A release of torch_npu and what belongs to it; what is not known is empty.
 
     ``driver`` has the driver's families that CANN names as compatible, such as V100R001C19, or a range of

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from migrator.api_support import npu_names, support, tables, torch_names
 from migrator.api_support.versions import TorchVersion, resolve
 from migrator.language import N_, MessageError, _
+from migrator.light import Frozen
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Frozen):
     """One difference, about a name, own, kernel, document or torch; ``before`` and ``after`` are words or ''.
 
     ``certain`` is False where the two versions' documents are of different

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.tables import Version
 from migrator.api_support.versions import newest
 from migrator.language import _
+from migrator.light import NamedTuple
 
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
@@ -40,7 +40,7 @@ class EnvVar(NamedTuple):
             return _("{name} has no effect on NPUs", name=self.name)
         return _("{name} is {npu} on NPUs{differ}", name=self.name, npu=self.npu, differ=differ)
 
-    def refuses(self, value: Optional[str]) -> str:
+    def refuses(self, value: str | None) -> str:
         """That the NPU's variable does not take a value, as the message of a finding."""
         return _("{name}: {npu} does not take {value!r}", name=self.name, npu=self.npu, value=value)
 
@@ -58,7 +58,7 @@ class NpuVariable(NamedTuple):
 
 
 @cache
-def of_npu(name: str) -> Optional[NpuVariable]:
+def of_npu(name: str) -> NpuVariable | None:
     """The variable of that name that an NPU's software reads, or None where it is not known."""
     for _name, default, values, meaning, hardware, note, source in tables.grouped("npu_variables").get(
         name, ()
@@ -67,7 +67,7 @@ def of_npu(name: str) -> Optional[NpuVariable]:
     return None
 
 
-def look_up(name: str) -> Optional[EnvVar]:
+def look_up(name: str) -> EnvVar | None:
     """The variable of that name, or None where it is not known."""
     return known().get(name)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, NamedTuple, Optional, cast
+from typing import Literal, Optional, cast
 
 from migrator.api_support import tables
 from migrator.language import _
+from migrator.light import NamedTuple
 
 Limits = tuple[tuple[str, tables.Version], ...]  # such as (">=", (0, 4)), of a requirement
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 from migrator.language import N_, _, language
+from migrator.light import NamedTuple
 
 # The advice that is derived; all other is written by hand.
 NO_EQUIVALENT = N_("torch_npu has no equivalent of this name.")
@@ -38,7 +38,7 @@ class NpuName(NamedTuple):
     unchanged: str
 
 
-def look_up(cuda_name: str, version: TorchVersion) -> Optional[NpuName]:
+def look_up(cuda_name: str, version: TorchVersion) -> NpuName | None:
     """The NPU equivalent of a qualified name, or None where the name is not known.
 
     A member of a class (torch.cuda.Event.record) follows its class unless it

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.api_support.versions import TorchVersion, known
 from migrator.language import _
+from migrator.light import NamedTuple
 
 
 class Support(NamedTuple):
@@ -47,7 +47,7 @@ class Kernel(NamedTuple):
 
 
 @cache
-def look_up(api: str, version: TorchVersion) -> Optional[Support]:
+def look_up(api: str, version: TorchVersion) -> Support | None:
     """What is known of an API, by its qualified name or an alias of it; None where nothing is."""
     found = _at(api, version)
     if found and not found.neighbour:
@@ -59,7 +59,7 @@ def look_up(api: str, version: TorchVersion) -> Optional[Support]:
     return other if other and (found is None or not other.neighbour) else found
 
 
-def _at(api: str, version: TorchVersion) -> Optional[Support]:
+def _at(api: str, version: TorchVersion) -> Support | None:
     found = tables.first_at(rows(api), version.tuple)
     if found and ("docs" in version.evidence or found.first == found.last == version.text):
         return found._replace(kernel=kernel(found.aten, version))

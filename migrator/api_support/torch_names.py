@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple, Optional
 
 from migrator.api_support import tables
 from migrator.language import _
+from migrator.light import NamedTuple
 
 _OPEN, _BASE, _UNKNOWN = "*", "^", "?"
 
@@ -120,12 +120,12 @@ def _rows(name: str) -> tuple[_Row, ...]:
     return tuple(found)
 
 
-def _row(name: str, version: tables.Version) -> Optional[_Row]:
+def _row(name: str, version: tables.Version) -> _Row | None:
     return tables.first_at(_rows(name), version)
 
 
 @cache
-def _seen(name: str, version: tables.Version) -> Optional[bool]:
+def _seen(name: str, version: tables.Version) -> bool | None:
     """Whether a version has a name; None where it cannot be said."""
     row = _row(name, version)
     if row is not None:

@@ -6,7 +6,9 @@ A hook loads this module: the tables are elsewhere.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple, Optional
+from typing import Optional
+
+from migrator.light import NamedTuple
 
 HARDWARE = ("A1", "A2", "A3", "950DT")
 # What a user meets at once; other limits are remarks.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Optional
 
 from migrator.api_support import npu_names, support, tables, versions
 from migrator.api_support.env_vars import EnvVar
@@ -214,7 +213,7 @@ _DEEPEST = 6  # names that stand for one another
 
 
 @cache
-def of_area(api: str) -> Optional[Evidence]:
+def of_area(api: str) -> Evidence | None:
     """What a person wrote of an API, or of the module that it lies in (by_hand/areas.csv)."""
     areas = tables.grouped("by_hand/areas")
     name, pattern = api, api
@@ -229,7 +228,7 @@ def of_area(api: str) -> Optional[Evidence]:
 
 
 @cache
-def executed(api: str, version: TorchVersion) -> Optional[Evidence]:
+def executed(api: str, version: TorchVersion) -> Evidence | None:
     """What the operators of an API say that was run with torch's samples (composed.csv)."""
     line = next(iter(tables.starting("composed", f"{api},")), "")
     if not line:
@@ -246,7 +245,7 @@ def _by_operators(lacking: Mapping[str, str]) -> str:
 
 
 @cache
-def read(api: str, version: TorchVersion) -> Optional[Evidence]:
+def read(api: str, version: TorchVersion) -> Evidence | None:
     """What the Python source of an API says (reached.csv), of the nearest version that was read."""
     rows = [line.split(",") for line in tables.starting("reached", f"{api},")]
     here = [row for row in rows if tables.covers(row[1], row[2], version.tuple)][:1]
@@ -286,7 +285,7 @@ def _without_kernel(operators: Iterable[str], version: TorchVersion) -> dict[str
 _HOMES = ("torch.", "torch.nn.functional.", "torch.Tensor.")
 
 
-def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
+def _stops(name: str, version: TorchVersion) -> tuple[str, str] | None:
     """Status and reason where a name in a source is of CUDA, or an operator of a library without NPUs."""
     if "::" in name:
         library = name.partition("::")[0]
@@ -302,7 +301,7 @@ def _stops(name: str, version: TorchVersion) -> Optional[tuple[str, str]]:
 
 
 @cache
-def compose(api: str, version: TorchVersion, depth: int = 0) -> Optional[Evidence]:
+def compose(api: str, version: TorchVersion, depth: int = 0) -> Evidence | None:
     """The strongest evidence on a name of torch, torchvision or torchaudio at a version; None without any."""
     found = of_area(api) or executed(api, version) or read(api, version)
     if found is not None or depth > _DEEPEST:
@@ -401,7 +400,7 @@ def of_operator(kind: str, version: TorchVersion) -> str:
     }.get(kind, _("Unknown: in no operator list."))
 
 
-def of_variable(variable: Optional[EnvVar]) -> str:
+def of_variable(variable: EnvVar | None) -> str:
     """The sentence on an environment variable; None is one that only an NPU's software has."""
     if variable is None or variable.npu == variable.name:
         return _("Works: read on NPUs.")

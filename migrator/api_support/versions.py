@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from functools import cache
-from typing import NamedTuple
 
 from migrator.api_support import tables
 from migrator.language import N_, MessageError, _
+from migrator.light import NamedTuple
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
 CONDITION = re.compile(r"(>=|<=|==|>|<)\s*(\d+(?:\.\d+)*)\Z")

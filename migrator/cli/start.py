@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn, Optional
 
 from migrator.cli.ending import ended, escape_unprintable, fail
-from migrator.language import LANGUAGES, _, choose, language
+from migrator.language import LANGUAGES, _, choose
 
 
 def main() -> NoReturn:
@@ -53,11 +53,10 @@ def run() -> int:
     if lang:
         choose(lang)  # before anything else is loaded: it says what it says in this language
     sys.argv[1:] = given
-    if language() != "en":
-        import gettext  # the libraries that are loaded from now on find their words in our catalogue
+    import gettext  # the libraries that are loaded from now on find their words in our catalogue
 
-        gettext.gettext = lambda message: _(message)
-        gettext.ngettext = lambda msgid1, msgid2, n: _(msgid1 if n == 1 else msgid2)
+    gettext.gettext = lambda message: _(message)
+    gettext.ngettext = lambda msgid1, msgid2, n: _(msgid1 if n == 1 else msgid2)
     name, *arguments = given or [""]
     if name not in ("lint", "check", "upgrade", "api"):
         from migrator.cli.main import run as run_command

@@ -17,6 +17,7 @@ from migrator.compare.matching import Both, Pair, apart, parameters, short_name,
 from migrator.compare.reading import Call, Process, Step, Tensor
 from migrator.data_folders import reports_yaml
 from migrator.language import _
+from migrator.light import Frozen
 
 _GROWTH = 30.0  # how much larger than the errors of its inputs a call's may be
 _BACKWARD = 10.0  # tolerances of gradients in those of the forward pass: they add over the batch
@@ -30,8 +31,7 @@ _OPTION = re.compile(r"\b(\w+)=(\[[^\]]*\]|'[^']*'|[^,]*)")
 Difference = tuple[str, Any, Any]  # a name with its values in both runs
 
 
-@dataclass(frozen=True)
-class Parting:
+class Parting(Frozen):
     """Where two runs part: ``place`` is a module by path and class, an optimizer, or an input.
 
     The ``direction`` is start (before the first step), data, forward, backward or optimizer.

@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from migrator.compare.reading import Call, Process, Step, Tensor
+from migrator.light import Frozen
 
 _NOTHING = 1e-30
 _OPERATORS = {"iadd": "add", "radd": "add", "isub": "sub", "imul": "mul", "rmul": "mul", "truediv": "div"}
@@ -28,8 +29,7 @@ class Pair:
     turned: bool = False  # the calls inside of them have another order
 
 
-@dataclass(frozen=True)
-class Both:
+class Both(Frozen):
     """Two processes that are compared."""
 
     first: Process

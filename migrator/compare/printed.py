@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Optional
+
+from migrator.light import Frozen
 
 _PER = r"(?:s|sec|secs|second|ms|it|iter|step|batch|img|sample|token|min|hour)\b"
 # Not results: escape codes, a tensor's device, addresses, paths, versions, dates, times such as 01:02.
@@ -51,8 +52,7 @@ _WORD = re.compile(r"[^\W\d][\w./%-]*")
 _SAME_WORDS = (("cuda", "npu"), ("nccl", "hccl"), ("gpu", "npu"))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Frozen):
     """A printed line that holds numbers which could be results."""
 
     text: str
@@ -62,8 +62,7 @@ class Line:
     names: tuple[str, ...]  # the words before each
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Frozen):
     """Two lines that say the same of two runs, and the largest difference between their numbers."""
 
     original: str
@@ -72,8 +71,7 @@ class Pair:
     agrees: bool
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Frozen):
     """What two runs printed. ``compared`` has every pair with a number that is not whole."""
 
     tolerance: float
@@ -192,8 +190,7 @@ def _last_place(number: str) -> float:
     return float(10.0 ** (int(exponent or "0") - len(decimals)))
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(Frozen):
     """A number that both runs print again and again, by its name; ``parts`` is where it first parts."""
 
     name: str

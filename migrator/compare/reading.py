@@ -15,6 +15,7 @@ from typing import Any, Optional
 
 from migrator.field_types import fits
 from migrator.language import N_, MessageError
+from migrator.light import Frozen
 
 RUN = "run.json"
 BOOTSTRAP = Path(__file__).parent / "bootstrap"  # what stands in PYTHONPATH lets the recorder begin
@@ -36,8 +37,7 @@ _ROWS: dict[Any, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Frozen):
     """The numbers of a tensor."""
 
     shape: str

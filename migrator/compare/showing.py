@@ -7,7 +7,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Optional
 
 from migrator.compare.judging import Judge, Parting, module_settings, run_settings
@@ -15,6 +15,7 @@ from migrator.compare.matching import Both, Pair, apart
 from migrator.compare.printed import Curve, curves
 from migrator.compare.reading import Step, Tensor, Trace
 from migrator.language import N_, _, language
+from migrator.light import Frozen
 
 SCHEMA = 1
 _LIMIT = 0.01  # of a printed number, where none is given
@@ -37,8 +38,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(Frozen):
     """What the processes of one rank come to. ``distances`` are those of the models' outputs, by step."""
 
     rank: int
@@ -49,8 +49,7 @@ class Ranked:
     curves: tuple[Curve, ...]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Frozen):
     """A comparison of two traces; ``limit`` is the largest difference of printed numbers, if that decides."""
 
     first: Trace

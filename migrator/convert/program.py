@@ -8,10 +8,11 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterator, KeysView
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import NamedTuple, Optional, TypeVar, Union
 
+from migrator.light import Declared
 from migrator.names import outline
 from migrator.names.made_from import given_names
 from migrator.names.tree import FUNCTIONS, Function, argument_of, bare_name, called_name
@@ -129,8 +130,7 @@ class AlreadyDistributedError(Exception):
     """A program that is for many devices."""
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(Declared):
     """The files of a program, the entry first, and the file of each node.
 
     ``imports``: what a file's imports bind, as file and name there. ``stores``: the names and attributes that

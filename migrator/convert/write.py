@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from migrator.findings.edits import apply
 from migrator.findings.finding import Edit
+from migrator.light import Frozen
 from migrator.matchers.argument_edits import added_argument
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import head_lines, parse
@@ -129,8 +130,7 @@ def _blocks(statement: ast.AST) -> list[list[ast.stmt]]:
 # -- whole statements -----------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(Frozen):
     """How a file is laid out: its line end, a step of indentation, the lines that begin inside a string."""
 
     index: ModuleIndex

@@ -6,12 +6,13 @@ Before is read from the input, After from the final text.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.files.document import Document
 from migrator.files.source import Lines
 from migrator.findings.edits import OffsetMap
 from migrator.findings.finding import Edit, Finding, Fix, Place
+from migrator.light import NamedTuple
 
 if TYPE_CHECKING:
     from migrator.files.notebook import Notebook

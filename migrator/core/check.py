@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.core.changes import Change, described, of_conversion, planned
 from migrator.core.fix_guards import guarded, guarded_text, judged, kept
@@ -30,6 +30,7 @@ from migrator.files.source import Lines, Source
 from migrator.findings.edits import OffsetMap, apply
 from migrator.findings.finding import Edit, Finding, Fix, Result, SyntaxTrouble, internal_error
 from migrator.language import N_, _
+from migrator.light import NamedTuple
 from migrator.matchers.context import FileContext, TextContext
 from migrator.matchers.packs import Rule
 from migrator.names.conditions import knows_npus

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Optional
 
 from migrator.api_support.versions import UnknownVersion, resolve
 from migrator.core.check import check
@@ -14,6 +13,7 @@ from migrator.files.document import Document, document
 from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Result
 from migrator.language import _
+from migrator.light import Frozen
 from migrator.matchers.packs import Rule, load_all
 from migrator.project.added_package import Place
 from migrator.project.facts import scan_file
@@ -24,15 +24,14 @@ _NAME = "example.py"
 _VERSION = "2.6"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Frozen):
     """What an example says, and what came instead: source, or a line of words."""
 
     expected: str
     came: str
 
 
-def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Optional[Failure]:
+def failure(rule: Rule, number: int, packs: tuple[str, ...] = ()) -> Failure | None:
     """What is wrong with an example of a rule, by its number; None where it is as it should be.
 
     ``packs`` are the files of a user's own rules. Raises RuleError where they cannot be used.

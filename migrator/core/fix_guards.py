@@ -43,7 +43,7 @@ _WITHOUT_NPUS = ("ctranslate2.", "faster_whisper.")  # they take "cuda" and "cpu
 _BRANCH = N_("the code already has a branch for NPUs")
 _TWIN = N_("the project has a separate file for NPUs")
 _NAMED = N_("the name of the file refers to NPUs")
-_QUOTE = re.compile(r"[fFrRuUbB]*(\"\"\"|'''|\"|')")
+_QUOTE = r"[fFrRuUbB]*(\"\"\"|'''|\"|')"
 _OPERATOR_USE, _OPERATOR_BUILD = "NPU653", "NPU651"
 _IMPORTS = (ast.Import, ast.ImportFrom)
 # What a call raises that an NPU does not know, and a program that is not there.
@@ -143,7 +143,7 @@ def _with_fitting_quotes(index: ModuleIndex, item: Match) -> Match:
     if fix is None or not any('"' in edit.text for edit in fix.edits):
         return item
     outer = enclosing_fstring(index, item.node)
-    quote = _QUOTE.match(index.segment(outer)) if outer is not None else None
+    quote = re.match(_QUOTE, index.segment(outer)) if outer is not None else None
     if quote is None or not quote[1].startswith('"'):
         return item
     edits = tuple(edit._replace(text=edit.text.replace('"', "'")) for edit in fix.edits)

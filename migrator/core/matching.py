@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 from migrator.core.fix_guards import enclosing_fstring, without_fix
 from migrator.core.rules import IMPORT, MODES, SPECIFY_DEVICE, TRANSFER, Rules
@@ -15,6 +15,7 @@ from migrator.files.source import newline_of
 from migrator.findings.edits import Occupied, apply
 from migrator.findings.finding import Edit, Finding
 from migrator.language import _
+from migrator.light import NamedTuple
 from migrator.matchers.context import FileContext, Match, TextContext, insertion
 from migrator.matchers.finders import KINDS, QUERY
 from migrator.matchers.npu_import import (

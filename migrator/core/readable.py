@@ -16,11 +16,11 @@ from migrator.language import _
 from migrator.names.large import LARGE, in_pieces
 
 _WORD = re.compile(r"\w+")
-_ODD = re.compile(r"[^\W\x00-\x7f]")  # a letter that is none of ASCII's
+_ODD = r"[^\W\x00-\x7f]"  # a letter that is none of ASCII's
 _ASYNC_METHODS = frozenset({"cuda", "to", "copy_", "type"})
 
 # Of these statements of a module it matters what is above them.
-_OF_THE_WHOLE = re.compile(r"^(?:global\b|from\s+__future__\b)", re.M)
+_OF_THE_WHOLE = r"(?m)^(?:global\b|from\s+__future__\b)"
 
 
 class OddNameError(SyntaxError):
@@ -45,7 +45,7 @@ def check_compiles(text: str, cell_mark: str = "", tree: ast.Module | None = Non
             with suppress(RecursionError):  # of a deep tree, which the text itself need not meet
                 compile(tree, "<unknown>", "exec", dont_inherit=True)
                 return
-        if len(text) > LARGE and not _OF_THE_WHOLE.search(text):
+        if len(text) > LARGE and not re.search(_OF_THE_WHOLE, text):
             with suppress(SyntaxError):  # its place is that in the text where all of it is compiled
                 for _each in in_pieces(text, _compiled):
                     pass
@@ -63,7 +63,7 @@ def check_names(text: str, rules: Rules) -> None:
     Python reads ``torch.𝐜uda`` as ``torch.cuda`` (NFKC): the places of a text and its words are no longer
     those of its tree.
     """
-    if text.isascii() or not _ODD.search(text):
+    if text.isascii() or not re.search(_ODD, text):
         return
     import tokenize
     from unicodedata import normalize

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from migrator.api_support.companions import family
 from migrator.language import _
+from migrator.light import Frozen
 
 # Where CANN is installed by default, as root and as another user; the second is the name from CANN 8.5 on.
 _ROOTS = ("/usr/local/Ascend", "/opt/Ascend", "~/Ascend")
@@ -52,8 +53,7 @@ class Installed(NamedTuple):
     arch: str = ""
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Frozen):
     """A machine; ``root`` is the folder in which its ``/`` lies. ``arch`` is empty where it is not known."""
 
     root: Path
@@ -209,8 +209,7 @@ def text_of(path: Path) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class Package:
+class Package(Frozen):
     """An installed package; ``torch`` is the torch that its metadata requires, empty where it names none."""
 
     version: str
@@ -219,8 +218,7 @@ class Package:
     arch: str = ""  # that its compiled part is for
 
 
-@dataclass(frozen=True)
-class Python:
+class Python(Frozen):
     """A Python and its packages, by their names as above; ``name`` is what the user calls it."""
 
     name: str

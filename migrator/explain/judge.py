@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Optional
 
 from migrator.explain.logs import ERROR_FILE, Log, lines, lines_of_error_file
 from migrator.explain.scan import ERROR, WARNING, Frame, Record, Scan
 from migrator.explain.table import Entry, kinds_of, known, weight
+from migrator.light import Frozen
 
 _NEAR = 40  # lines of one failure
 _AT_ONCE = 2.0  # seconds
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Frozen):
     """What failed first: its ``record``, the ``entry`` that explains it, the project's line.
 
     ``entry`` is None where the table knows no cause, ``place`` where no traceback has a line of the project.

@@ -7,7 +7,6 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from migrator.files.naming import inside, is_equivalents
 from migrator.files.patterns import Matcher, matcher
 from migrator.files.replacing import staging_prefix
 from migrator.language import _
+from migrator.light import Frozen
 
 Place = TypeVar("Place")
 Seen = TypeVar("Seen")
@@ -35,8 +35,7 @@ _ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
 _KEPT = frozenset({".git", ".hg", ".svn", ".bzr", ".ipynb_checkpoints"})
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Frozen):
     """One thing in the input. A ``text`` is not Python and of a known type: a shell script, a configuration.
 
     ``name`` is relative to the input, with ``/``; ``path`` opens it. ``excluded``

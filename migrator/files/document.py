@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Optional
 
 from migrator.files.source import Lines, Source, decode, decode_other, encode
+from migrator.light import Frozen
 
 if TYPE_CHECKING:
     from migrator.files.notebook import Notebook
@@ -57,8 +57,7 @@ def is_notebook(name: str) -> bool:
     return os.path.splitext(name)[1].lower() == NOTEBOOK
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Frozen):
     """``text`` is what is checked; ``data`` the bytes of the file, empty for what only an editor has."""
 
     data: bytes

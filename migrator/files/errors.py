@@ -8,7 +8,7 @@ import re
 
 from migrator.language import N_, UserError, _
 
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+_CONTROLS = "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)"
 
 
 class SourceError(UserError):
@@ -44,7 +44,7 @@ def harmless(text: str) -> str:
 
     Such characters become escapes such as ``\\x1b``. Tabs, form feeds and the ends of lines stay.
     """
-    return _CONTROLS.sub(lambda found: _escape(found.group()), text)
+    return re.sub(_CONTROLS, lambda found: _escape(found.group()), text)
 
 
 def _escape(char: str) -> str:

@@ -16,7 +16,6 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.files.discover import Entry
@@ -24,6 +23,7 @@ from migrator.files.errors import CannotWrite, ResultExists, Unreadable, cannot_
 from migrator.files.naming import SUFFIX, inside, result_folder
 from migrator.files.replacing import put_in_place, set_mode, staged
 from migrator.language import N_, _
+from migrator.light import Frozen
 
 # These files show that a folder is an earlier result, which --overwrite may replace.
 SUMMARY = "migration_report/summary.json"
@@ -36,8 +36,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | 
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True)
-class OutputTree:
+class OutputTree(Frozen):
     """``source`` is the input, ``result`` the place of its migrated form, ``building`` the folder that
     becomes the result."""
 

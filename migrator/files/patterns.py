@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Matcher = Callable[[str, bool], bool]
 _FEW_STARS = 3
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_COMMIT = r"[0-9a-f]{40,64}"
 
 
 def matcher(patterns: Sequence[str]) -> Matcher:
@@ -158,7 +158,7 @@ def commit_of(folder: Path) -> str:
         elif name:
             rows = map(str.split, _text(shared / "packed-refs").splitlines())
             said = next((row[0] for row in rows if row[1:] == [name]), "")
-        return said if _COMMIT.fullmatch(said) else ""
+        return said if re.fullmatch(_COMMIT, said) else ""
     return ""
 
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Optional
 
 from migrator.files.errors import Unreadable, unreadable
 from migrator.language import N_, _
+from migrator.light import NamedTuple
 
 # Above this a "Python file" is data, and parsing it takes gigabytes.
 LARGEST = 64 << 20
@@ -230,7 +230,7 @@ def line_starts(data: bytes) -> Sequence[int]:
 class Lines:
     """The lines of a text. Offsets are those of its UTF-8 bytes, ``data``; lines and columns are 1-based."""
 
-    def __init__(self, text: str, data: Optional[bytes] = None) -> None:
+    def __init__(self, text: str, data: bytes | None = None) -> None:
         self.data = text.encode("utf-8") if data is None else data
         self.starts = line_starts(self.data)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import NamedTuple
 
 from migrator.findings.finding import Edit
+from migrator.light import NamedTuple
 
 
 class Occupied:

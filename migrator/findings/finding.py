@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, Optional
+from typing import Literal, Optional
 
 from migrator.api_support.verdict_type import Verdict
 from migrator.language import _
+from migrator.light import NamedTuple
 
 # A blocker surely stops a program that can be started; an error, where its place is reached.
 Severity = Literal["blocker", "error", "warning", "info"]

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Literal, Optional
@@ -21,6 +20,7 @@ from migrator.files.replacing import put_in_place, replace_file, staged
 from migrator.findings.finding import SEVERITIES
 from migrator.fleet.repositories import NotObtainedError, Repository, obtain, run
 from migrator.language import UserError
+from migrator.light import Frozen
 
 State = Literal["done", "failed", "timeout", "not obtained"]
 Outcome = dict[str, Any]  # goes to other machines and into files: plain values
@@ -34,8 +34,7 @@ _BLOCK = 1 << 20
 _CONNECTING = "10s"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Frozen):
     """What is done with each repository: the same for all of a fleet.
 
     ``folder`` holds the results and is seen by every worker. ``memory`` is in bytes, ``seconds`` the limit of

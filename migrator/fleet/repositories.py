@@ -18,7 +18,7 @@ import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
@@ -26,6 +26,7 @@ from typing import IO, Literal, NamedTuple, Optional
 
 from migrator.files.errors import SourceError, unreadable
 from migrator.language import N_, _
+from migrator.light import Frozen
 
 Kind = Literal["folder", "archive", "package", "git"]
 ARCHIVES = (".whl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -38,8 +39,7 @@ _URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(Frozen):
     """``name`` is its own in the list; ``source`` a path, a URL or a package; ``revision`` git's."""
 
     name: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Optional
 
 import pandas as pd
 
@@ -81,7 +80,7 @@ def _ranked(found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.sort_values(order, ascending=[False, False, *(True for _ in by)], ignore_index=True)
 
 
-def cost(table: pd.DataFrame) -> Optional[dict[str, float]]:
+def cost(table: pd.DataFrame) -> dict[str, float] | None:
     """A line through what was measured; None for fewer than ten repositories.
 
     Processor seconds of ``each`` repository and ``per_megabyte`` of its Python, the typical ``error`` in %,

@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Optional
 
 from migrator.field_types import built
+from migrator.light import Frozen
 
 FORWARD, BACKWARD, OPTIMIZER = PHASES = ("forward", "backward", "optimizer")
 _SCHEMA = 1
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """The innermost line of the project; ``through``: they belong to a ``print``, or to a ``reference``.
 
     A reference is what the emulator computes one operator of torch_npu's own with.
@@ -31,8 +31,7 @@ class Place:
     through: str = ""
 
 
-@dataclass(frozen=True)
-class Sum:
+class Sum(Frozen):
     """Calls, the bytes that they read and wrote, and the multiply-adds in products."""
 
     calls: int = 0
@@ -44,8 +43,7 @@ class Sum:
         return Sum(self.calls + other.calls, self.bytes + other.bytes, products)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Frozen):
     """One operator at one place, with one kind of arguments, in one phase.
 
     ``first`` is up to the end of the first step, ``later`` in the steps after it, ``after`` behind the last
@@ -94,8 +92,7 @@ class Record:
         return self.place is not None and self.place.through != "reference"
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Frozen):
     """What one operator at one place had in memory at the peak."""
 
     place: Optional[Place]
@@ -104,8 +101,7 @@ class Held:
     number: int
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Frozen):
     """The memory of one NPU in one process: peaks by phase, what stays between steps, who has the peak."""
 
     peaks: dict[str, int]
@@ -119,8 +115,7 @@ class Memory:
         return max(self.peaks.values())
 
 
-@dataclass(frozen=True)
-class Collective:
+class Collective(Frozen):
     """A call of a collective: how much it sends, and from where."""
 
     kind: str
@@ -131,8 +126,7 @@ class Collective:
     place: Optional[Place]
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(Frozen):
     """One process. ``collectives`` are in their order, each with the number of steps before it."""
 
     pid: int

@@ -14,6 +14,7 @@ from migrator.api_support.versions import TorchVersion
 from migrator.data_folders import reports_yaml
 from migrator.insight.recorded import Place, Record, Recorded, Sum
 from migrator.language import _
+from migrator.light import Frozen
 
 _MODULES = ("torch.", "torch.nn.functional.", "torch.Tensor.", "torch.special.")
 _OWN = re.compile(r"^(?:_native_|native_|_)|(?:_forward|_with_indices|_default|_impl|_)$")
@@ -23,8 +24,7 @@ HALVES = ("Half", "BFloat16")
 NOWHERE = Place("", 0, "")  # a row that no line of the project leads to
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Frozen):
     """What was recorded, and for what it is judged: a torch version and a product line (``A2``).
 
     ``ran_with`` is the torch version that ran.
@@ -36,8 +36,7 @@ class Run:
     ran_with: TorchVersion
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Frozen):
     """One thing at one place. ``effect`` sorts the rows of a kind, the largest first."""
 
     kind: str

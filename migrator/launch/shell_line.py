@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tree_sitter import Node
 
 from migrator.language import MessageError
+from migrator.light import Frozen
 from migrator.other_files.command_lines import shell_word, span_of, text_of
 from migrator.other_files.index import FILLED
 from migrator.other_files.shell import WORDS, nodes_in, parsed
@@ -24,8 +25,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SIGNS = re.compile("[\ue000-\uf8ff]")  # of Unicode's private use; FILLED is the first
 
 
-@dataclass(frozen=True)
-class ShellLine:
+class ShellLine(Frozen):
     """The command, what stands before and after it, and its redirections; the last three as they are written.
 
     ``assignments`` are the words ``NAME=value`` before it, ``starters`` those such as nohup. ``signs`` has

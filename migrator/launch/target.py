@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -25,14 +25,14 @@ from migrator.files.output import OutputTree, add
 from migrator.files.source import text_below
 from migrator.language import N_, MessageError, _
 from migrator.launch.fault_texts import fault_texts
+from migrator.light import Frozen
 from migrator.project.entry import Candidate, has_relative_imports
 from migrator.project.frameworks import NAMES, TORCH, names_of, other_framework, why_not_started
 from migrator.project.module_names import Read
 from migrator.project.start_ways import StartWay, start_ways
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Frozen):
     """What to start: ``entry``, a script below the project's folder.
 
     Where it imports relatively it is started as ``module`` of its package, from the folder ``module_root``
@@ -233,8 +233,7 @@ _RANKS = {
 }
 
 
-@dataclass(frozen=True)
-class Launcher:
+class Launcher(Frozen):
     """What became of the launcher. ``entry`` is empty where there is none, ``others`` may be meant as well.
 
     ``way`` is how its ranks come to be. ``kept``: the project has a file of that name, which stays.

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.files.errors import reason
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import Finding
+from migrator.light import Frozen
 from migrator.lint.options import ConfigError
 
 _COMMAND = (
@@ -27,8 +27,7 @@ _OF_THE_OUTER = "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR 
 _FILTER = re.compile(rb"filter\.[^\0]*\.(?:clean|smudge|process|required)", re.S)
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(Frozen):
     """The rows that changed, by file, and all files that git knows, by their paths in ``top``."""
 
     top: Path

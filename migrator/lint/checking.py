@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Callable, Optional
 
 from migrator.files.document import type_of
 from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import Finding, begins
+from migrator.light import NamedTuple
 from migrator.lint.files import Target, data_of
 from migrator.lint.options import Options, RuleSet, rule_set, with_origin
 from migrator.run.cache import Cache, digest

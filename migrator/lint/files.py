@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
 from migrator.core.changes import PlacedEdit, placed_edits
 from migrator.core.settings import Settings
@@ -19,6 +19,7 @@ from migrator.files.errors import Unreadable, shown, unreadable
 from migrator.files.source import lines_of, read_bytes
 from migrator.findings.finding import Finding
 from migrator.language import _
+from migrator.light import NamedTuple
 from migrator.lint.config_files import Configuration
 from migrator.lint.options import ConfigError, Options, RuleSet, for_file, ignored_codes, path_matcher
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from migrator.command_options import Option, options_of
 from migrator.core.settings import Settings
@@ -15,6 +15,7 @@ from migrator.files.patterns import matcher
 from migrator.files.source import read_settings
 from migrator.findings.finding import SEVERITIES, Finding, Severity, longest_beginning
 from migrator.language import MessageError, _, did_you_mean
+from migrator.light import NamedTuple
 from migrator.run.cache import digest
 
 OPTIONS = options_of("lint")

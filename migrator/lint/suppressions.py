@@ -12,6 +12,7 @@ from migrator.core.changes import first_line
 from migrator.files.source import LINE_END, Lines, lines_of, whole_lines
 from migrator.findings.finding import Edit, Finding, Fix, begins
 from migrator.language import _
+from migrator.light import Frozen
 
 if TYPE_CHECKING:
     from migrator.files.document import Document
@@ -49,8 +50,7 @@ class _Comment:
     used: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class Suppressions:
+class Suppressions(Frozen):
     """The suppressing comments of one file.
 
     ``ends`` has, for rows inside of a multi-line text or before a backslash, the

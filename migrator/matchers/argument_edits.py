@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Union
 
 from migrator.findings.finding import Edit
+from migrator.light import Frozen
 from migrator.matchers.options import Scalar
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import arguments_of, called_name, hands_on, is_cpu, string_value
@@ -19,8 +20,7 @@ Span = tuple[int, int]
 _MARKS = re.compile(rb"#[^\r\n]*|[),]")
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(Frozen):
     """How the arguments of a call become those of what takes the place of the callable.
 
     ``parameters`` are the same on both sides, by place too, ``keeps`` by keyword; without any all are. Of

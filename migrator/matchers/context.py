@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from sys import intern
-from typing import TYPE_CHECKING, NamedTuple, Optional, TypedDict, cast
+from typing import TYPE_CHECKING, Optional, TypedDict, cast
 
 from migrator.api_support.verdict_type import Verdict, of_rule
 from migrator.api_support.versions import TorchVersion
@@ -14,6 +13,7 @@ from migrator.files.document import is_notebook, is_of_ci
 from migrator.files.source import Lines
 from migrator.findings.finding import Edit, Finding, Fix, Operation, Safety, Severity
 from migrator.language import _
+from migrator.light import Declared, NamedTuple
 from migrator.matchers.packs import Rule
 from migrator.matchers.starting_words import last_part
 from migrator.names.index import ModuleIndex
@@ -32,8 +32,7 @@ _STARTING = frozenset({"fit", "train", "run", "Fire", "main"})  # methods that r
 _NOWHERE = ast.Pass()  # the node of a match in a text that has none
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FileContext:
+class FileContext(Declared):
     """One file, and what the run knows beside it; ``elsewhere`` asks the project's other files.
 
     ``hardware`` is the product line that it is for (``A2``), empty for none in particular. ``vocabularies``
@@ -111,8 +110,7 @@ class FileContext:
         return False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TextContext:
+class TextContext(Declared):
     """One file other than Python, and what the run knows beside it; ``hardware`` as in ``FileContext``.
 
     ``vocabularies`` gives what the rule packs know of places in Python, for device strings and for backends;

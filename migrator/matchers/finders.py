@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Callable, Literal, get_args
+
+from migrator.light import NamedTuple
 
 if TYPE_CHECKING:
     from migrator.matchers.packs import Options

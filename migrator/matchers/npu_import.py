@@ -21,7 +21,7 @@ _FROM_IMPORT = re.compile(r"(from[\s\\]+)([^\s\\].*?)(?<![\s\\])([\s\\]+import\b
 _GAP = r"(?:[\s\\]|#[^\r\n]*(?=[\r\n]|\Z))+"  # a comment goes to the end of its line in one way
 # A comment, or an imported name and what binds it.
 _ALIAS = re.compile(rf"#[^\r\n]*|(?P<name>\w+)(?P<bound>{_GAP}as{_GAP}(?P<asname>\w+))?")
-_MODULE = re.compile(r"(?P<name>\w+(?:[\s\\]*\.[\s\\]*\w+)*)(?P<has_alias>[\s\\]+as[\s\\])?")
+_MODULE = r"(?P<name>\w+(?:[\s\\]*\.[\s\\]*\w+)*)(?P<has_alias>[\s\\]+as[\s\\])?"
 
 
 def torch_npu_imports(
@@ -212,7 +212,7 @@ def move_names(
     if values:
         return Edit(*index.span(node), _with_values(index, node, new, values))
     if isinstance(node, ast.Import):
-        text = _MODULE.sub(lambda match: _renamed_module(match, new), source)
+        text = re.sub(_MODULE, lambda match: _renamed_module(match, new), source)
     else:
         text = statement_separator(index, node).join(_moved_from_import(source, new))
     return Edit(*index.span(node), text)

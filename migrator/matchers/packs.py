@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, cast
@@ -16,12 +16,13 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_settings
 from migrator.findings.finding import begins, longest_beginning
 from migrator.language import N_, MessageError, _, did_you_mean
+from migrator.light import Declared, Frozen
 from migrator.matchers.finders import KINDS, ON, QUERY, Finder
 from migrator.matchers.options import WORDS, OptionError, check_expressions, typed
 from migrator.project.frameworks import TORCH, Framework
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar, dataclass_transform
+    from typing_extensions import TypeVar
 
     from migrator.matchers.query.parsing import Plan
     from migrator.project.project import Project
@@ -31,37 +32,21 @@ else:  # before Python 3.13 a type variable has no default, and a rule is a rule
     from typing import TypeVar
 
     OptionsOf = TypeVar("OptionsOf")
-    dataclass_transform = lambda **_: lambda declared: declared  # noqa: E731 (it is for type checkers)
 
 _DEEPEST = 100  # lists and mappings inside each other, of which a rule has four
 _EXAMPLE_FIELDS = (
     "before after keep_cuda unchanged reported version requirements file program setup use differs not_run"
 ).split()
 _EXAMPLE_KINDS = ({"before", "after"}, {"unchanged"}, {"reported"})
-_LIBRARY = re.compile(r"[\w-]+ (?:>=|<)\d+(?:\.\d+)*(?:,(?:>=|<)\d+(?:\.\d+)*)*\Z")
-_CODE = re.compile(r"[A-Z]{2,8}\d{3,4}\Z")
+_LIBRARY = r"[\w-]+ (?:>=|<)\d+(?:\.\d+)*(?:,(?:>=|<)\d+(?:\.\d+)*)*\Z"
+_CODE = r"[A-Z]{2,8}\d{3,4}\Z"
 
 
 class RuleError(MessageError):
     """A rule pack, or a choice of rules, that cannot be used."""
 
 
-@dataclass_transform(frozen_default=True)
-class _Declared:
-    """Classes below it are dataclasses without methods of their own: to write these takes 0.7 ms a class."""
-
-    def __init_subclass__(cls) -> None:
-        dataclass(init=False, repr=False, eq=False)(cls)
-
-    def __init__(self, **values: Any) -> None:
-        for each in fields(self):  # type: ignore[arg-type]  # all that are made are dataclasses
-            if each.name in values:
-                vars(self)[each.name] = values[each.name]
-            elif each.default_factory is not MISSING:
-                vars(self)[each.name] = each.default_factory()
-
-
-class Options(_Declared):
+class Options(Declared):
     """The options that rules of all kinds have.
 
     ``file_has``: words of which a file must have one. ``file_has_not``: words that it must not have.
@@ -88,8 +73,7 @@ class Options(_Declared):
         return self.file_has
 
 
-@dataclass(frozen=True)
-class Rule(Generic[OptionsOf]):
+class Rule(Frozen, Generic[OptionsOf]):
     """One rule of a pack, as docs/rule_format.md describes it.
 
     ``framework`` are those whose files it speaks of. One with ``on`` has the kind QUERY; its ``where``,
@@ -375,7 +359,7 @@ def _wrong_entry(entry: Any) -> Iterator[str]:
         handler = given.get("handler") if isinstance(given, dict) else None  # once of the kind structural
         meant = did_you_mean(str(handler or entry["kind"]), kinds)
         yield _("unknown kind {kind!r}{meant}", kind=entry["kind"], meant=meant)
-    if not _CODE.match(entry["code"]):
+    if not re.match(_CODE, entry["code"]):
         yield _("code {entry!r} is not letters and digits, such as ACME101", entry=entry["code"])
     examples = entry.get("examples", ())
     if not isinstance(examples, (list, tuple)) or not all(isinstance(item, dict) for item in examples):
@@ -405,7 +389,7 @@ def _wrong_rule(rule: Rule) -> Iterator[tuple[str, str]]:
     for condition in filter(None, (part.strip() for part in rule.versions.split(","))):
         if not CONDITION.match(condition):
             yield "", _("versions {versions!r} is not like '>=2.1,<2.6'", versions=rule.versions)
-    if rule.library and not _LIBRARY.match(rule.library):
+    if rule.library and not re.match(_LIBRARY, rule.library):
         yield "", _("library {name!r} is not like 'transformers <4.51'", name=rule.library)
     finder = rule.finder
     if finder.takes_match and not (rule.match and all(pattern.strip(".* ") for pattern in rule.match)):

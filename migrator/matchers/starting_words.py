@@ -104,7 +104,9 @@ def _derived(rule: Rule) -> set[str]:
     if rule.kind == "import":
         return {pattern.partition(".")[0] for pattern in rule.match}
     if rule.kind == "pattern":
-        names = {definition.partition(" ")[2].strip("*") for definition in rule.options.definitions}
+        given = rule.given.get("definitions", [])  # most files need none of the code for these rules
+        defined: list[str] = [given] if isinstance(given, str) else given
+        names = {definition.partition(" ")[2].strip("*") for definition in defined}
         return names.union(*map(_CALLED.findall, rule.match)) - {"within"}
     return set(map(last_part, rule.match))
 

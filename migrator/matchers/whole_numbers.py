@@ -13,7 +13,6 @@ from migrator.names.made_from import given_by_each, parameter_of
 from migrator.names.outline import Binding
 from migrator.names.tree import argument_of, bare_name, elements
 from migrator.names.what_is import options_like
-from migrator.project.parser_options import WORDS, options
 
 Sure = Callable[[ast.AST], bool]  # whether an expression is an int for certain
 
@@ -21,8 +20,8 @@ _DEEPEST = 5
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 # They give the function that they start its rank, before what they are given for it.
 _STARTS_RANKS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
-_NUMBER = re.compile(r"(?:^|_)(?:rank|(?:gpu|cuda|device|dev)_?(?:id|idx|index|num|number))$", re.IGNORECASE)
-_NUMBERS = re.compile(r"(?:^|_)(?:gpus|(?:gpu|cuda|device|dev)_?(?:ids|list|indices))$", re.IGNORECASE)
+_NUMBER = r"(?i)(?:^|_)(?:rank|(?:gpu|cuda|device|dev)_?(?:id|idx|index|num|number))$"
+_NUMBERS = r"(?i)(?:^|_)(?:gpus|(?:gpu|cuda|device|dev)_?(?:ids|list|indices))$"
 
 
 def surely_int(index: ModuleIndex, integers: Iterable[str], node: ast.AST, depth: int = 0) -> bool:
@@ -54,8 +53,8 @@ def surely_int(index: ModuleIndex, integers: Iterable[str], node: ast.AST, depth
 def likely_int(index: ModuleIndex, node: ast.AST, depth: int = 0) -> bool:
     """Whether an expression's name says that it is a device's number, and nothing in the file denies it."""
     if isinstance(node, ast.Subscript):
-        return bool(_NUMBERS.search(bare_name(node.value))) and not isinstance(node.slice, ast.Slice)
-    if not _NUMBER.search(bare_name(node)) or depth > _DEEPEST:
+        return bool(re.search(_NUMBERS, bare_name(node.value))) and not isinstance(node.slice, ast.Slice)
+    if not re.search(_NUMBER, bare_name(node)) or depth > _DEEPEST:
         return False
 
     def may_be(each: ast.AST) -> bool:
@@ -122,7 +121,11 @@ def _given_ints(index: ModuleIndex, sure: Sure, name: ast.Name, binding: Binding
 
 def _options(index: ModuleIndex) -> frozenset[str]:
     """The options of the file's own parsers that are whole numbers and always have a value."""
-    own, found = parsed(index.text, WORDS) if "add_argument" in index.text else None, set[str]()
+    if "add_argument" not in index.text:
+        return frozenset()
+    from migrator.project.parser_options import WORDS, options
+
+    own, found = parsed(index.text, WORDS), set[str]()
     for option in options(own) if own is not None else ():
         if option.call is not None and option.takes == 1:
             of_type, required = argument_of(option.call, "type"), argument_of(option.call, "required")

@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Callable, Optional
 
@@ -25,6 +25,7 @@ from migrator import __version__
 from migrator.files.unified_diff import changed_files
 from migrator.findings.finding import SEVERITIES
 from migrator.language import UserError
+from migrator.light import Frozen
 from migrator.mcp import results
 from migrator.mcp.own_runs import LARGEST, Finished, Refused, existing, name_in, place_in, run_own
 
@@ -59,8 +60,7 @@ _SELECT = "Only these rules: codes or their beginnings, such as NPU101, NPU2."
 Select = Annotated[Optional[list[str]], Field(max_length=100, description=_SELECT)]
 
 
-@dataclass(frozen=True)
-class Tools:
+class Tools(Frozen):
     """The tools for one workspace, an absolute real path; ``packs`` are rule packs of the user's own.
 
     Each tool returns its result, and raises ToolError with a line that says what is wrong.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Optional
@@ -20,6 +20,7 @@ from migrator.files.errors import Unreadable, shown
 from migrator.files.source import read_bytes
 from migrator.findings.finding import Finding, Result
 from migrator.language import _
+from migrator.light import Frozen
 from migrator.matchers.kinds.setting import is_value
 from migrator.other_files.index import Content, NotParsedError, Setting, Span, TextIndex, has_reader, read
 from migrator.project.parser_options import Option
@@ -37,8 +38,7 @@ _IMPORTS_HOROVOD = r"^[ \t]*(?:import|from)[ \t]+horovod\b"
 _Texts = Mapping[str, tuple[Optional[TextIndex], Optional[TextIndex]]]
 
 
-@dataclass(frozen=True)
-class Trees:
+class Trees(Frozen):
     """The input and the result: the Python files of both, and the paths of their texts by name.
 
     ``vocabularies`` gives those for devices and backends: they are made only where a value has to be judged.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from migrator.findings.finding import Result
 from migrator.language import _
 from migrator.launch.target import NAME as LAUNCHER
 from migrator.launch.target import Launcher, add_launcher, chosen_script
+from migrator.light import Frozen
 from migrator.matchers.other_files import is_candidate
 from migrator.migrate.added_files import Wanted, modules, modules_for, name_of_package, settled
 from migrator.project.added_package import places
@@ -61,8 +62,7 @@ _LOCAL_RANK_RULE = "NPU210"  # makes parsers take --local_rank from the environm
 _LOG = logging.getLogger("npumigrate")
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Frozen):
     """What to migrate, and how.
 
     ``jobs``, and ``main``, the script to start, are None where the user leaves them to the tool.
@@ -84,8 +84,7 @@ class Plan:
     replaces: bool = False
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Frozen):
     """What was done. ``result`` and ``reports`` are folders, None where nothing was written.
 
     ``not_copied`` counts tool caches, virtual environments, pipes and the like.
@@ -201,8 +200,7 @@ def _check_readable(source: Path) -> None:
         raise Unreadable(f"{shown(source)}: {unreadable(error)}") from error
 
 
-@dataclass(frozen=True)
-class _Survey:
+class _Survey(Frozen):
     """What holds Python to migrate, in order; between them what could not be read or may mention CUDA.
 
     ``converted``: what the files become, for many devices or because they use Horovod, before they are

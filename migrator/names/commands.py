@@ -10,8 +10,8 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
 
+from migrator.light import NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given, last_assigned, parameter_of
 from migrator.names.tree import (
@@ -136,7 +136,7 @@ class _Reader:
     through: list[ast.stmt] = field(default_factory=list)
     steps: int = 0
 
-    def read(self, node: ast.expr, in_line: bool = False) -> tuple[Optional[list[Word]], bool]:
+    def read(self, node: ast.expr, in_line: bool = False) -> tuple[list[Word] | None, bool]:
         """The words of a command, None where they are not known, and whether it is a list; or of a line."""
         if isinstance(node, (ast.List, ast.Tuple)) and not in_line:
             return [word for item in node.elts for word in self._words(item)], True
@@ -170,7 +170,7 @@ class _Reader:
         words, is_list = self.read(value, in_line) if value is not None else (None, False)
         return [*words, *self._added(node)] if words and is_list and not in_line else words, is_list
 
-    def _listed(self, node: ast.expr) -> Optional[list[Word]]:
+    def _listed(self, node: ast.expr) -> list[Word] | None:
         words, is_list = self.read(node)
         return words if is_list else None
 
@@ -212,7 +212,7 @@ class _Reader:
             text = "python"
         return Word(text or "", node)
 
-    def _assigned(self, node: ast.expr, follows: bool = True) -> Optional[ast.expr]:
+    def _assigned(self, node: ast.expr, follows: bool = True) -> ast.expr | None:
         """What a name was given last; with ``follows`` the command comes by that assignment."""
         if not isinstance(node, ast.Name) or not self._goes_on():
             return None
@@ -230,7 +230,7 @@ class _Reader:
         return self.steps < _MOST_STEPS
 
 
-def _script(node: ast.expr) -> Optional[str]:
+def _script(node: ast.expr) -> str | None:
     """The name of the script at the end of a path: ``str(HERE / "t.py")``, ``os.path.join(HERE, "t.py")``."""
     if isinstance(node, ast.Call) and called_name(node) in ("str", "fspath", "join") and node.args:
         return _script(node.args[-1])
@@ -240,7 +240,7 @@ def _script(node: ast.expr) -> Optional[str]:
     return text if text and text.endswith(".py") else None
 
 
-def _text(node: ast.expr) -> Optional[str]:
+def _text(node: ast.expr) -> str | None:
     """A string; what a field or a part of a sum gives is not known, nor is the word that it is a part of."""
     if isinstance(node, ast.JoinedStr):
         return "".join(string_value(part) or "\0" for part in node.values)
@@ -248,7 +248,7 @@ def _text(node: ast.expr) -> Optional[str]:
     return "".join(string_value(part) or "\0" for part in parts) if len(parts) > 1 else string_value(node)
 
 
-def _split(text: str, node: ast.expr) -> Optional[list[Word]]:
+def _split(text: str, node: ast.expr) -> list[Word] | None:
     """The words of a text as a shell takes them; an operator of the shell is one, too."""
     lexer = shlex.shlex(re.sub(_ERRORS_GO, " ", text), posix=True, punctuation_chars="|;&<>()")
     lexer.whitespace_split, lexer.commenters = True, ""

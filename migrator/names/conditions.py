@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, takewhile
-from typing import NamedTuple
 
+from migrator.light import Declared, NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.outline import Binding
 from migrator.names.tree import (
@@ -88,11 +88,11 @@ _EVERY_ERROR = frozenset({"Exception", "BaseException"})
 IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
 MISSING = (*IMPORT_ERRORS, "AttributeError")
 # What answers whether something is there, where it is named as that is.
-_THERE = re.compile(r"has|support|avail|exist|can_|enable", re.IGNORECASE)
+_THERE = r"(?i)has|support|avail|exist|can_|enable"
 # Who asks by a string whether a package is installed: is_package_available("bitsandbytes").
-_INSTALLED = re.compile(r"find_spec|avail|install|requirement", re.IGNORECASE)
+_INSTALLED = r"(?i)find_spec|avail|install|requirement"
 # What lists names: '"fused" in signature(AdamW).parameters'.
-_LISTS = re.compile(r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters")
+_LISTS = r"signature|argspec|co_varnames|__dict__|\bdir\(|__all__|parameters"
 
 
 class _Release(NamedTuple):
@@ -213,7 +213,7 @@ def _asked_by_flag(index: ModuleIndex, binding: Binding, seen: set[int]) -> Iter
     for part in chain.from_iterable(map(walk, _answering(index, binding))):
         if isinstance(part, ast.Call) and called_name(part) in ("hasattr", "getattr"):
             yield string_value(part.args[1]) or "" if len(part.args) > 1 else ""
-        elif isinstance(part, ast.Call) and part.args and _INSTALLED.search(called_name(part)):
+        elif isinstance(part, ast.Call) and part.args and re.search(_INSTALLED, called_name(part)):
             yield (re.match(r"\w+", string_value(part.args[0]) or "") or [""])[0]
         elif isinstance(part, ast.alias):
             yield part.name.rpartition(".")[2]
@@ -289,8 +289,7 @@ def is_for_cuda_builds(index: ModuleIndex, node: ast.AST) -> bool:
     return is_answered_before(index, node, asks, (ast.If,))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Question:
+class _Question(Declared):
     """Asks of conditions whether they are about what may be missing.
 
     One for the release of the ``package`` is about it, too. ``short`` are the words that stand for what is
@@ -330,7 +329,7 @@ class _Question:
             listed = node.comparators[0]
             held = self.index.assigned(listed) if isinstance(listed, ast.Name) else []
             texts = map(self.index.segment, [listed, *held])
-            return self._is_named(node.left) and bool(_LISTS.search(" ".join(texts)))
+            return self._is_named(node.left) and bool(re.search(_LISTS, " ".join(texts)))
         if isinstance(node, ast.alias):
             return not self.missing.isdisjoint(node.name.split("."))
         return isinstance(node, (ast.Name, ast.Attribute)) and self._is_answer(node)
@@ -346,7 +345,7 @@ class _Question:
             return release is not None and known.startswith(release.held)
         if release is not None and re.search(release.flag, name):
             return True
-        lower = name.lower() if _THERE.search(name) else ""
+        lower = name.lower() if re.search(_THERE, name) else ""
         named = any(part.lower() in lower for part in self.missing)
         if lower and (named or not self.short.isdisjoint(lower.split("_"))):
             return True

@@ -10,10 +10,11 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from migrator.files.document import YACS_KEY
 from migrator.language import N_, _
+from migrator.light import NamedTuple
 from migrator.names.commands import is_value_for_parser
 from migrator.names.conditions import beside_npu, has_npu
 from migrator.names.device_vocabulary import (

@@ -34,15 +34,15 @@ _DEVICE = re.compile(
 )
 _DEVICES = r"(?=.*\bcuda\b)(?:cpu|mps|cuda(?::\d+)?)(?:, ?(?:cpu|mps|cuda(?::\d+)?))+\Z"
 # A regular expression for the name of a device.
-_DEVICE_PATTERN = re.compile(r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z")
+_DEVICE_PATTERN = r"\^?cuda:?(?:\(?:?(?:\[0-9\]|\\d)[+*]?\)?)?[?$]*\Z"
 # A word of one, by itself: no part of a name, a path or an ending.
-_CUDA_WORD = re.compile(r"(?<![\w./-])cuda(?![\w./-])")
-_OTHER_TYPE = re.compile(r"(?<![\w./-])(?:cpu|mps|xpu|dml|hpu|xla|meta|privateuseone)(?![\w./-])")
-_OF_FILES = re.compile(r"\)[_-]|[_-]\(|\\\.|/")  # what stands in patterns of file names
-_INDEXED = re.compile(r"cuda:(\d+|%[dsi]|\{.*\})\Z")
+_CUDA_WORD = r"(?<![\w./-])cuda(?![\w./-])"
+_OTHER_TYPE = r"(?<![\w./-])(?:cpu|mps|xpu|dml|hpu|xla|meta|privateuseone)(?![\w./-])"
+_OF_FILES = r"\)[_-]|[_-]\(|\\\.|/"  # what stands in patterns of file names
+_INDEXED = r"cuda:(\d+|%[dsi]|\{.*\})\Z"
 _SEEKS = (ast.In, ast.NotIn)
 _BACKEND = re.compile(r"nccl\Z", re.IGNORECASE)
-_PAIRS = re.compile(r"\w+:\w+(?:,\w+:\w+)*\Z")
+_PAIRS = r"\w+:\w+(?:,\w+:\w+)*\Z"
 _SHOWN = 4  # places of other strings that a reason lists
 _OF_MEMBERS = ("type", "name", "value")
 _TORCH = re.compile("torch(?!_npu)")  # a migration's own import says nothing of the code
@@ -74,7 +74,7 @@ def names_device(index: ModuleIndex, node: Text) -> bool:
         return any(each.kind == "method" and each.name in called for each in uses)
     if _DEVICE.match(text):
         return not isinstance(index.parent(node), ast.JoinedStr)
-    is_pattern = "cuda" in text and (_DEVICE_PATTERN.match(text) or _lists_devices(text))
+    is_pattern = "cuda" in text and (re.match(_DEVICE_PATTERN, text) or _lists_devices(text))
     if isinstance(node, ast.keyword) or not is_pattern:
         return False
     call = index.parent(node)
@@ -86,9 +86,9 @@ def names_device(index: ModuleIndex, node: Text) -> bool:
 def _lists_devices(text: str) -> bool:
     """Whether a regular expression has ``cuda`` once, as one of several device types: ``(?:cpu|cuda):``."""
     plain = text.replace("\\b", "")
-    if text.count("cuda") != 1 or "|" not in text or "npu" in text or _OF_FILES.search(text):
+    if text.count("cuda") != 1 or "|" not in text or "npu" in text or re.search(_OF_FILES, text):
         return False
-    return _CUDA_WORD.search(plain) is not None and _OTHER_TYPE.search(plain) is not None
+    return re.search(_CUDA_WORD, plain) is not None and re.search(_OTHER_TYPE, plain) is not None
 
 
 def names_backend(text: str) -> bool:
@@ -98,7 +98,7 @@ def names_backend(text: str) -> bool:
 
 def names_backends(text: str) -> bool:
     """Whether a text gives each device type its backend: ``cpu:gloo,cuda:nccl``."""
-    if not _PAIRS.match(text) or not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", text):
+    if not re.match(_PAIRS, text) or not re.search(r":(nccl|gloo|mpi|ucc|xccl)\b", text):
         return False
     return re.search(r"\bcuda\b|\bnccl\b", text, re.IGNORECASE) is not None
 
@@ -189,7 +189,7 @@ def _context_of(index: ModuleIndex, vocabulary: DeviceVocabulary, node: Text) ->
     if isinstance(node, ast.keyword):
         return DeviceContext(NO, _("a dictionary's key"))
     context, text = device_context(index, vocabulary, node), written(index, node)
-    has_index = _INDEXED.match(text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
+    has_index = re.match(_INDEXED, text) or (text == "cuda:" and isinstance(index.parent(node), ast.BinOp))
     if context.verdict == UNCLEAR and has_index and context.by != FOREIGN:
         return DeviceContext(LIKELY, _("start of a device name"))
     return context

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import field, replace
 
 from migrator.language import N_
+from migrator.light import Declared, NamedTuple
 from migrator.names.goes_to import kept_as
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import bare_name, called_name, imported, is_cpu, string_value
 
 _CARD_QUESTIONS = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
-_MOVES = re.compile(r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\(")
+_MOVES = r"\btorch\.(?:cuda|npu|device|zeros|ones|empty|tensor|load)\b|\.(?:to|cuda|npu)\("
 _OF_PATHS = ("dir", "path", "home", "root", "folder")  # the ends of names of places on a disk
 _LONGEST_NAME = 100  # characters in which a hint is looked for
 # A value that goes with CUDA, or that takes the place of one: it says no more of what stands beside it.
@@ -26,8 +26,7 @@ OF_OWNER = ("name", "type", "get_name", "kind")
 _OTHER_DEVICE = re.compile(r"(cpu|mps|xpu|npu|gloo|meta)(:\d+)?$")
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # one is equal to itself only: so it can be a key
-class DeviceVocabulary:
+class DeviceVocabulary(Declared):
     """What the rule packs know of where devices go.
 
     ``apis`` maps a qualified API, or ``.method`` for a method of any receiver, to the positions and keywords
@@ -209,7 +208,7 @@ def works_with_foreign(index: ModuleIndex, vocabulary: DeviceVocabulary, node: a
                 names[(alias.asname or alias.name).partition(".")[0]] = package
     owner = index.class_of(node) or index.function_of(node) if names else None
     text = index.segment(owner) if owner is not None else ""
-    if not text or _MOVES.search(text) or kept_as(index, node).lower() in vocabulary.keys:
+    if not text or re.search(_MOVES, text) or kept_as(index, node).lower() in vocabulary.keys:
         return ""
     words = set(re.findall(r"\w+", text))
     return next((package for name, package in names.items() if name in words), "")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Sequence
-from typing import Literal, NamedTuple, Union
+from typing import Literal, Union
 
+from migrator.light import NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import (
     bare_name,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Callable, Optional
 
+from migrator.light import NamedTuple
 from migrator.names.tree import (
     FUNCTIONS,
     LOOPS,

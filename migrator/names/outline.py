@@ -6,9 +6,10 @@ import ast
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 from migrator.files.source import Lines
+from migrator.light import NamedTuple
 from migrator.names.tree import Function, Import, Statement, body_fields, defaults, parse
 
 # Packages with a module named torch.
@@ -80,6 +81,15 @@ class Scope:
     def inside(self, other: Scope) -> bool:
         """Whether this is ``other`` or a scope within it."""
         return any(scope is other for scope in self.and_outer())
+
+
+def assigned(scope: Scope, annotated: bool = True) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets in a scope's own statements that are assigned a value."""
+    for statement in scope.statements:
+        if isinstance(statement, ast.Assign):
+            yield from ((target, statement.value) for target in statement.targets)
+        elif annotated and isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            yield statement.target, statement.value
 
 
 class Outline:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Optional
 
+from migrator.light import NamedTuple
 from migrator.names.made_from import given_by_each, parameter_of
 from migrator.names.outline import Binding
 from migrator.names.tree import FUNCTIONS, attributes, bare_name, elements, is_none, string_value

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.findings.finding import Edit
+from migrator.light import NamedTuple
 from migrator.names.tree import String, Text, string_value
 
 if TYPE_CHECKING:

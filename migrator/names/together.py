@@ -12,8 +12,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from migrator.light import NamedTuple
 from migrator.names.goes_to import Sink, taken_by
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given_names, made_from, parameter_of, returned_values

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Optional, Union
+from typing import Optional, Union
 
+from migrator.light import NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import bound, last_assigned, returned_values
 from migrator.names.outline import Binding

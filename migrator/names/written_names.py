@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Callable, Optional
+
+from migrator.light import Declared
 
 _CHAIN = re.compile(r"[\w.]+")
 # Everything but the bytes of dotted names, as blanks: split() then is twice as fast as a pattern.
@@ -38,8 +39,7 @@ _BEHIND_NAME = re.compile(
 _INNER = r"\([^()]*\)|\[[^\[\]]*\]"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Written:
+class Written(Declared):
     """The names of a text as they are written.
 
     ``dotted`` are those with a dot, such as ``F.relu``; behind a bracket they begin with it: ``.relu``.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Optional
+
+from migrator.light import Frozen, NamedTuple
 
 # Of functions that are declared and nowhere defined (the sources were left out), the name has to say it.
 _CUDA_NAME = (
@@ -80,8 +81,7 @@ class Binding(NamedTuple):
     target: NativeFunction
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Frozen):
     """A kernel that is started, or a library: its first line, and how often it is used in the file.
 
     ``route`` is what stands for a library on NPUs; it is empty for a kernel.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
-from typing import Callable, Literal, NamedTuple, Optional
+from typing import Callable, Literal, Optional
 
 from migrator.files.source import Lines
+from migrator.light import NamedTuple
 
 Span = tuple[int, int]
 Kind = Literal["variable", "option", "argument", "case", "key"]

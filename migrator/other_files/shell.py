@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, product
-from typing import Optional
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point, Range
@@ -133,7 +132,7 @@ class _Script:
         self._commands: list[Command] = []
         self._comments: list[Span] = []
         self._bodies: list[Span] = []
-        self._texts: dict[str, list[tuple[str, Optional[Span]]]] = {}
+        self._texts: dict[str, list[tuple[str, Span | None]]] = {}
         self._lists: dict[str, list[Setting]] = {}
         self._flows: dict[str, list[tuple[Setting, Span]]] = {}
         self._handed: dict[str, tuple[int, int]] = {}
@@ -254,9 +253,9 @@ class _Script:
         self,
         program: Program,
         words: list[ShellWord],
-        command: Optional[int],
-        place: Optional[int],
-        node: Optional[Node] = None,
+        command: int | None,
+        place: int | None,
+        node: Node | None = None,
     ) -> list[Setting]:
         found = []
         for setting, flow in settings(program, words):
@@ -332,8 +331,8 @@ class _Script:
         own = text_of(name)
         if exported:
             self._exported.add(own)
-        found: Optional[str] = ""
-        span: Optional[Span] = (node.end_byte, node.end_byte)
+        found: str | None = ""
+        span: Span | None = (node.end_byte, node.end_byte)
         if value is not None and value.type == "array":
             words = [shell_word(child, self._data) for child in value.children if child.type in WORDS]
             self._hold(own, words)
@@ -435,14 +434,14 @@ class _Script:
             texts = self._texts.get(variable, [])
             if not plain:  # the same text at another place tells nothing more
                 texts = [*dict(texts).items()]
-            pairs: Iterable[tuple[tuple[str, Optional[Span]], tuple[Setting, Span]]] = product(texts, flows)
+            pairs: Iterable[tuple[tuple[str, Span | None], tuple[Setting, Span]]] = product(texts, flows)
             if len(texts) * len(flows) > _MOST_PAIRS:  # each with one
                 pairs = chain(((text, flows[0]) for text in texts), ((texts[0], flow) for flow in flows[1:]))
             for (text, span), (setting, _) in pairs:
                 own = owned.get(setting, setting)
                 self._settings.append(own._replace(value=text, value_span=span if plain else None))
         # What a variable is that programs get, and what the script compares it with, are the same.
-        known: dict[str, set[Optional[Span]]] = {name: set() for name in self._exported}
+        known: dict[str, set[Span | None]] = {name: set() for name in self._exported}
         for place, setting in enumerate(self._settings):
             if setting.kind == "variable" and setting.name in known and not setting.reads:
                 known[setting.name].add(setting.value_span)
@@ -486,7 +485,7 @@ class _Spans:
         return place > 0 and self._ends[place - 1] >= span[1]
 
 
-def _words(command: Optional[Node], data: bytes) -> list[ShellWord]:
+def _words(command: Node | None, data: bytes) -> list[ShellWord]:
     children = command.children if command is not None else []
     named = (c.children[0] if c.type == "command_name" and c.children else c for c in children)
     return [shell_word(child, data) for child in named if child.type in WORDS]
@@ -501,7 +500,7 @@ def _known(words: Iterable[ShellWord]) -> tuple[Word, ...]:
     return tuple(Word(word.known, word.span) for word in words)
 
 
-def _is_export(parent: Optional[Node]) -> bool:
+def _is_export(parent: Node | None) -> bool:
     """Whether what stands around an assignment is ``export`` or ``declare -x``."""
     return (
         parent is not None
@@ -519,7 +518,7 @@ def _is_captured(command: Node, around: _Around) -> bool:
     return parent is not None and parent.type in ("command_substitution", "process_substitution")
 
 
-def _pipeline_from(command: Node, around: _Around) -> Optional[Span]:
+def _pipeline_from(command: Node, around: _Around) -> Span | None:
     """The place of the pipeline that a command begins."""
     child, parent = command, around.get(command.id)
     if parent is not None and parent.type == "redirected_statement":
@@ -528,7 +527,7 @@ def _pipeline_from(command: Node, around: _Around) -> Optional[Span]:
     return span_of(parent) if parent is not None and begins else None
 
 
-def _default_of(node: Node) -> Optional[Node]:
+def _default_of(node: Node) -> Node | None:
     """The word of ``${NAME:-word}``, with or without quotes around all."""
     node = without_quotes(node)
     if node.type != "expansion":

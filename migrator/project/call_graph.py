@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
+from migrator.light import Frozen
 from migrator.project.module_names import SOURCE_FOLDER
 from migrator.project.modules import Definition, ModuleFacts
 
@@ -23,8 +23,7 @@ _FUNCTION_BASES = (
 )
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(Frozen):
     """What a dotted name stands for: a definition, a member of a class, or a name outside of the project."""
 
     kind: str  # module | class | function | member | outside

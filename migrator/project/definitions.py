@@ -10,7 +10,6 @@ import ast
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Union
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
+from migrator.light import Frozen
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.what_is import CLASS, OTHER, TENSOR, UNKNOWN, Value, is_tensor_class, returned, what_is
 
@@ -30,8 +30,7 @@ _LOG = logging.getLogger("npumigrate")
 _Node = Union[ast.expr, ast.alias]
 
 
-@dataclass(frozen=True)
-class Definitions:
+class Definitions(Frozen):
     """The project in the folder ``root``; ``paths`` are more folders in which imports are looked up."""
 
     root: Path

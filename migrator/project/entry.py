@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from migrator.files.document import is_notebook
+from migrator.light import Frozen
 from migrator.project.frameworks import TORCH, other_framework
 
 _GUARD = re.compile(r"^if\s+__name__\s*==\s*['\"]__main__['\"]", re.M)
@@ -52,8 +52,7 @@ _ASIDE = frozenset("test tests testing docs doc third_party thirdparty vendor be
 _PER_FOLDER = 2
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Frozen):
     """A file that can be started, and how much it looks like the training script.
 
     Of one without a score only the ``framework`` is known, which is not PyTorch.

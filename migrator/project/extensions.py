@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import Optional
 
+from migrator.light import Declared, NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import made_from
 from migrator.names.tree import bare_name, called_name, string_value
@@ -22,7 +22,7 @@ _CALLS = {
     "load": "load",
     "load_inline": "inline",
 }
-_LOADERS = re.compile(r"(?:^|[._])cpp_extension\.(load|load_inline)$")
+_LOADERS = r"(?:^|[._])cpp_extension\.(load|load_inline)$"
 _HANDING_ON = ("glob", "iglob", "rglob", "list", "sorted", "str", "Path", "abspath", "relpath", "set")
 _SOURCE_KEYWORDS = ("sources", "sources_cuda", "cuda_sources", "cpp_sources")
 
@@ -74,7 +74,7 @@ def _from_call(file: str, call: ast.Call, values: _Values) -> Extension | None:
     last = max(called, key=_CALLS.__contains__)  # of those that a name may stand for
     kind = _CALLS.get(last, "")
     if kind in ("load", "inline"):  # torch's, and no other
-        if not _LOADERS.search(values.index.qualified_name(call.func) or ast.unparse(call.func)):
+        if not re.search(_LOADERS, values.index.qualified_name(call.func) or ast.unparse(call.func)):
             return None
     if kind == "inline":
         return _inline(file, call, keywords, values)
@@ -137,8 +137,7 @@ def _from_builder(file: str, owner: ast.ClassDef, index: ModuleIndex) -> Extensi
     return Extension(owner.name, "builder", file, owner.lineno, sources, cuda=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Values:
+class _Values(Declared):
     """The texts that expressions of a file can stand for, from constants and plain assignments."""
 
     index: ModuleIndex

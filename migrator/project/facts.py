@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, Optional
 
+from migrator.light import Frozen, NamedTuple
 from migrator.names.conditions import flags, has_npu_branch, knows_npus
 from migrator.names.device_strings import written
 from migrator.names.goes_to import behind
@@ -39,7 +39,7 @@ _MAY_DEFINE = re.compile(
     r"|(?:(?<=[.\s]cuda)|(?<=[.\s]is_cuda))\s*(?:=[^=]|:))"
 )
 # What in a class's body shows that its ``cuda`` moves tensors.
-_MOVES_TENSORS = re.compile(r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b")
+_MOVES_TENSORS = r"\.(?:cuda|npu|to|is_cuda|is_npu)\b|\btorch\b"
 # Patterns of rare words are compiled where a text has these.
 # torch.jit.script(…) and what stands in it; as a decorator it concerns the function below it alone.
 _SCRIPTED = (
@@ -53,7 +53,7 @@ _BUT_CALLS = bytes(
 )
 _GIVEN = re.compile(r"script\((?<!\wscript\()\s*([\w.]+)")
 # The device that becomes the current one, where a name or an attribute says which.
-_SET_DEVICE = re.compile(r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?")
+_SET_DEVICE = r"\bcuda\.set_device\(\s*(?:device\s*=\s*)?(?:([\w.]+)\s*\))?"
 _REDUCING = frozenset(
     {"all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "all_reduce_coalesced"}
 )
@@ -68,7 +68,7 @@ _WAITS = re.compile(
 _CHOOSING = ("set_device(", "set_device_idx(", "set_device_index(", "cuda.device(", "npu.device(")
 _DOUBLE = ("torch.double", "torch.float64", ".double()")
 # With "torch" where only a torch without torch.amp.GradScaler takes it.
-_SCALER = re.compile(
+_SCALER = (
     r"\b(?:(torch)\.amp\b.*GradScaler.*\n[ \t]*(?:except|else)\b.*(?:\n[ \t]+.*\bcuda\.amp\b.*)+"
     r"|(?:cuda|npu|apex)(?:\.amp\b(?!\.autocast|[ \t]+import[ \t]+autocast[ \t]*\n)"
     r"|[ \t]+import[ \t]+[^#\n]{0,80}\bamp\b))"
@@ -81,7 +81,7 @@ _BINDS = (
 _GPU_KEY = r"[\"'](?:GPU|num_gpus)[\"'] *[:\]]()|[(,] *GPU=|\bdict\([^()\n]*\bnum_gpus="
 _CUDA_DEFAULT = r"\bset_default_tensor_type\([^()]{0,200}\btorch\.cuda\.()"
 # What a member or an item is read for a device or a backend, at the places that are known without a tree.
-_READ = (
+_READ = re.compile(
     r"\s*\w+(?:\(\))?(?:\.\w+|\[[\"']\w+[\"']\]){0,8}?"
     r"(?:\.get\([\"'](\w+)[\"']|\.(\w+)\b(?![\w.(\[])|\[[\"'](\w+)[\"']\](?![.(\[]))"
 )
@@ -134,7 +134,7 @@ LIBRARIES = (
     *("torch_scatter", "causal_conv1d", "mamba_ssm"),
     *("cupy", "torchvision", "transformers", "diffusers", "accelerate", "ultralytics", "timm"),
 )
-_LIBRARIES = re.compile(import_pattern(LIBRARIES))
+_LIBRARIES = import_pattern(LIBRARIES)
 # Questions for names of torch, and for its release, each with the word that a text then has.
 _ASKS = {
     "attr(": r"attr\((?:(?<=\bhasattr\()|(?<=\bgetattr\())\s*(?:torch|F|nn)\b",
@@ -199,7 +199,7 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     moves = False
     for item in node.body:
         if isinstance(item, FUNCTIONS) and item.name in _MEMBERS:
-            moves_here = bool(_MOVES_TENSORS.search(ast.get_source_segment(text, item) or ""))
+            moves_here = bool(re.search(_MOVES_TENSORS, ast.get_source_segment(text, item) or ""))
             is_property = any(bare_name(d).endswith("property") for d in item.decorator_list)
             # A property is read like a value; whether it is about tensors, its body says.
             (stored if is_property and not moves_here else methods).add(item.name)
@@ -212,8 +212,7 @@ def _class_facts(file: str, text: str, node: ast.ClassDef) -> ClassFacts:
     return ClassFacts(file, node.name, bases, frozenset(methods), frozenset(stored), moves)
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(Frozen):
     """A Python file, by its name in the project."""
 
     name: str
@@ -312,8 +311,9 @@ def _names_distributed(text: str) -> bool:
 
 
 def _device_keys(file: _File) -> Iterator[Offer]:
-    shown = (begins + _READ for word, begins in _DEVICE_READ.items() if word in file.text)
-    found = {key.lower() for each in shown for keys in re.findall(each, file.text) for key in keys if key}
+    text, begins = file.text, (begin for word, begin in _DEVICE_READ.items() if word in file.text)
+    read = (_READ.match(text, each.end()) for begin in begins for each in re.finditer(begin, text))
+    found = {key.lower() for each in read if each for key in each.groups() if key}
     return (Offer(offers.DEVICE_KEY, key) for key in found - _COMMON_KEYS)
 
 
@@ -430,7 +430,7 @@ def _called_members(text: str) -> dict[str, set[str]]:
 
 
 # By its kind what a text alone says: words of which the text has one, and an expression that gives the name.
-_WRITTEN: dict[str, tuple[Iterable[str], str | re.Pattern[str]]] = {
+_WRITTEN: dict[str, tuple[Iterable[str], str]] = {
     offers.LIGHTNING: (("LightningModule",), _LIGHTNING),
     offers.CUDA_DEFAULT: (("set_default_tensor_type",), _CUDA_DEFAULT),
     offers.SET_DEVICE: (("set_device(",), _SET_DEVICE),

@@ -5,20 +5,19 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import LARGEST, read_settings
 from migrator.language import N_
+from migrator.light import Frozen
 
 _COLUMNS = ("API", "Kind", "Verdict", "OP", "Condition", "Chain", "Tips", "Also")
 # What a project gets a report of. What works once it is migrated is no news for the library's users.
 _TOLD = ("unsupported", "unknown")
 
 
-@dataclass(frozen=True)
-class LibraryFunction:
+class LibraryFunction(Frozen):
     """A function, method or class of a library: what it comes to, on what condition and by what calls."""
 
     name: str

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 
+from migrator.light import Frozen
 from migrator.names.index import ModuleIndex
-from migrator.names.outline import Scope
+from migrator.names.outline import Scope, assigned
 from migrator.project.module_names import absolute_name, module_name
 
 _CONTAINERS = ("ModuleList()", "Sequential()", "ModuleDict()")
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(Frozen):
     """A module, class or function (``kind``), in these lines.
 
     ``values`` are what names hold (``conv`` is ``Conv()``): a module's own, a function's own, and of a class
@@ -33,8 +33,7 @@ class Definition:
     returned: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ModuleFacts:
+class ModuleFacts(Frozen):
     """One file. ``definitions`` go by their names in it (``Conv.forward``, ``outer.inner``; '' is the file).
 
     ``stars`` are the modules of which it imports all, ``exported`` what ``__all__`` names.
@@ -141,15 +140,6 @@ def _held_by_function(scope: Scope) -> dict[str, tuple[str, ...]]:
             if iterated := written(loop.iter):
                 values.setdefault(loop.target.id, []).append(f"{iterated}[]")
     return _each_once(values)
-
-
-def assigned(scope: Scope, annotated: bool = True) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets in a scope's own statements that are assigned a value."""
-    for statement in scope.statements:
-        if isinstance(statement, ast.Assign):
-            yield from ((target, statement.value) for target in statement.targets)
-        elif annotated and isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            yield statement.target, statement.value
 
 
 def _each_once(values: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:

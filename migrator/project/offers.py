@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Optional
+
+from migrator.light import Frozen, NamedTuple
 
 # What a row says of its name, by its kind.
 LIGHTNING = "LightningModule"  # a class that derives from it
@@ -51,8 +51,7 @@ class Offer(NamedTuple):
     detail: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Offers:
+class Offers(Frozen):
     """What all files of a project offer."""
 
     rows: frozenset[Offer] = frozenset()
@@ -70,7 +69,7 @@ class Offers:
         """The names in the rows of a kind; empty where there are none."""
         return self._names.get(kind, frozenset())
 
-    def elsewhere(self, kind: str, name: str) -> Optional[Offer]:
+    def elsewhere(self, kind: str, name: str) -> Offer | None:
         """What is offered under a name that is imported.
 
         The folder of a project may stand before its packages or not, and a package may hand on what its
@@ -82,7 +81,7 @@ class Offers:
         inside = (each for full, each in known if package and f".{package}." in full)
         return next(same, None) or next(inside, None)
 
-    def here(self, kind: str, name: str) -> Optional[Offer]:
+    def here(self, kind: str, name: str) -> Offer | None:
         """What a file offers under a name, by its own name or that of a package around it."""
         package, _, last = name.rpartition(".")
         for full, each in self._by_last.get((kind, last), ()):

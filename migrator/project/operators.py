@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import translate
 from functools import cache
 from posixpath import commonprefix
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.language import _
+from migrator.light import Frozen, NamedTuple
 from migrator.native.model import Binding, NativeFile, NativeFunction, is_cuda, is_cuda_name
 from migrator.project.extensions import Extension
 from migrator.project.module_names import module_name
@@ -50,8 +51,7 @@ class Module(NamedTuple):
     npu: bool = False
 
 
-@dataclass(frozen=True)
-class Catalog:
+class Catalog(Frozen):
     """What Python files have to know of a project's CUDA operators.
 
     ``in_file`` are the operators by the file that defines them, ``modules`` the extension modules by their

@@ -19,6 +19,7 @@ from typing import Any, Optional, TypeVar
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import read
+from migrator.light import Frozen
 from migrator.names.conditions import surely_runs
 from migrator.names.device_context import CERTAIN, LIKELY, device_context
 from migrator.names.device_strings import (
@@ -51,8 +52,7 @@ Answer = TypeVar("Answer")
 Vocabularies = tuple[DeviceVocabulary, DeviceVocabulary]
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(Frozen):
     """What a program does with an option's value.
 
     ``device``: it is a device or a backend to it, by a ``certain`` place or by a name. ``choices`` are all
@@ -64,8 +64,7 @@ class Taken:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Parsers:
+class Parsers(Frozen):
     """What the parsers of a program take, by its files, or those of several, of which one is meant."""
 
     of: Programs

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+from migrator.light import Frozen
 from migrator.names.qualified import Neighbours
 from migrator.project.frameworks import of_project
 from migrator.project.module_names import absolute_name, folders_around, module_name, npu_twins, packages_of
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 # Where a project may keep its packages.
 _SOURCE_FOLDERS = ("src", "python", "lib")
-_MODULE_BASES = re.compile(
-    r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage|Parallel|DDP|FSDP)$"
+_MODULE_BASES = (
+    r"(?:Module|ModuleList|Sequential|Tensor|Variable|Function|Optimizer|Parameter|Storage"
+    r"|Parallel|DDP|FSDP)$"
 )
 # Files that a program may do without: for NVIDIA's devices, and beside what is started.
 _ASIDE = (
@@ -56,8 +58,7 @@ _PLAIN_BASES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Frozen):
     """What matters to more than one file: classes, CUDA operators, and libraries that were judged.
 
     ``packages`` are the folders of the packages that lie in no other package, and the modules in folders that
@@ -195,7 +196,7 @@ class Project:
 
     def related(self, facts: ClassFacts) -> bool:
         """Whether a class's ``cuda`` is about tensors: by its bases, or by what it does."""
-        return facts.moves_tensors or any(_MODULE_BASES.search(base) for base in facts.bases)
+        return facts.moves_tensors or any(re.search(_MODULE_BASES, base) for base in facts.bases)
 
     def unrelated_method(self, member: str, text: str, file: str) -> ClassFacts | None:
         """A class whose ``member`` has nothing to do with torch and that a file may mean.

@@ -10,10 +10,9 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Optional
 
 from migrator.language import N_
-from migrator.names.outline import Outline, Scope, outline
+from migrator.names.outline import Outline, Scope, assigned, outline
 from migrator.names.tree import (
     argument_of,
     bare_name,
@@ -25,7 +24,6 @@ from migrator.names.tree import (
     touches,
     walk,
 )
-from migrator.project.modules import assigned
 from migrator.project.offers import SAVED, Offer
 
 # torch.save, and what programs put around it: a text that saves has one of these.
@@ -108,7 +106,7 @@ def _parts(scope: Scope, written: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         yield from ((item.arg, item.value) for item in written.keywords if item.arg)
 
 
-def _what(scope: Scope, numpy: bool, value: ast.expr) -> Optional[str]:
+def _what(scope: Scope, numpy: bool, value: ast.expr) -> str | None:
     """What a value is that is not read with weights_only; None for all else."""
     if ast.unparse(value) == "torch.__version__":
         return N_("the version of torch, which is an object")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Optional
 
+from migrator.light import Frozen
 from migrator.names.outline import outline
 from migrator.project.frameworks import listed
 from migrator.project.module_names import Read
@@ -16,8 +16,7 @@ from migrator.project.parser_options import Option
 from migrator.project.program_files import FileRows, KnownCall, ProgramFiles, Values, table
 
 
-@dataclass(frozen=True)
-class StartWay:
+class StartWay(Frozen):
     """Who starts a program's ranks.
 
     With ``none`` it shows no use of ranks, ``unseen``: its training is in a package of which nothing is read.
@@ -31,8 +30,7 @@ class StartWay:
     variables: str = ""
 
 
-@dataclass(frozen=True)
-class _Program:
+class _Program(Frozen):
     """The files of a program, the options of its parsers by the names of their values, its calls of ranks."""
 
     every: ProgramFiles

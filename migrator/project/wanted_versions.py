@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Optional
+from typing import TYPE_CHECKING, Optional
 
 from migrator.api_support.tables import as_tuple
 from migrator.api_support.versions import in_range, known, meets
 from migrator.files.errors import shown
 from migrator.language import _
+from migrator.light import NamedTuple
 
 if TYPE_CHECKING:
     from migrator.api_support.libraries import Limits

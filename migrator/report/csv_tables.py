@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -30,6 +29,7 @@ from migrator.files.patterns import commit_of
 from migrator.files.replacing import replace_file
 from migrator.findings.finding import Finding, Result
 from migrator.language import _
+from migrator.light import Frozen
 from migrator.report.log_file import log_to
 
 CHANGES = "change_list.csv"
@@ -50,8 +50,7 @@ ENCODING = "utf-8-sig"
 _SAID = attrgetter("code", "severity", "api", "message", "advice", "safety")
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Frozen):
     """One column: its heading, the name of the value below it, and what that is."""
 
     name: str
@@ -59,8 +58,7 @@ class Column:
     about: str
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Frozen):
     """One CSV report: its file name, what a row is, and its columns from left to right.
 
     ``runs`` are the commands and analysis modes that write it. ``codes`` are beginnings of rule

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from migrator.field_types import from_json, to_json
 from migrator.files.document import document
 from migrator.files.errors import Unreadable
 from migrator.files.source import read_bytes
 from migrator.findings.finding import internal_error
+from migrator.light import NamedTuple
 from migrator.project.frameworks import TORCH, of_project, shown_framework
 from migrator.project.module_names import folders_around, npu_twins, packages_of
 from migrator.project.wanted_versions import lines_with_versions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -20,6 +20,7 @@ from migrator.files.source import LARGEST, read_bytes
 from migrator.files.unified_diff import unified_diff
 from migrator.findings.finding import Finding, Result, internal_error
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.matchers.other_files import Foreign, beside_python, look_at, with_mentions
 from migrator.project.frameworks import TORCH, of_project
 from migrator.project.offers import FOREIGN
@@ -30,8 +31,7 @@ from migrator.run.processes import GivenUpError, Progress, spread
 _Work = tuple[str, Path, Optional[Converted]]
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Frozen):
     """What became of one file: the result without its text, and the new bytes or their diff.
 
     ``data`` and ``diff`` are empty where the file stays as it is. ``beside`` is what there is to say of a

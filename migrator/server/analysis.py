@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 from migrator.files.document import Document
 from migrator.files.notebook import Notebook, changed_cells
 from migrator.files.source import Source, lines_of
 from migrator.findings.finding import Finding, internal_error
+from migrator.light import Frozen
 from migrator.lint import baseline
 from migrator.lint.file import SYNTAX, check_document, failed
 from migrator.lint.files import Stamp, Target
@@ -22,8 +21,7 @@ from migrator.server.documents import same_start
 from migrator.server.workspace import parses
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Frozen):
     """What decides an analysis: equal questions have equal answers."""
 
     content: Source | Notebook
@@ -37,8 +35,7 @@ class Question:
         return Document(b"", self.content._replace(name=self.target.name))
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(Frozen):
     """The findings of a text.
 
     In a text that is ``broken``, not Python just now, they are those of the text before it
@@ -98,7 +95,7 @@ def migrated(analysis: Analysis) -> str:
     return fix_document(asked.target, asked.document, asked.project, list(analysis.found), True)[0]
 
 
-def fixed(analysis: Analysis) -> list[tuple[Optional[int], str]]:
+def fixed(analysis: Analysis) -> list[tuple[int | None, str]]:
     """What changes with the fixes that ``lint --fix`` makes: the text, or those of cells by their numbers."""
     asked = analysis.question
     options = asked.target.options

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from linecache import checkcache, getline
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +18,7 @@ from migrator.explain.table import Entry, entry_for
 from migrator.field_types import built
 from migrator.insight.recorded import noted
 from migrator.language import N_, _
+from migrator.light import Frozen
 
 _SIGNAL = signal.SIGRTMAX - 3  # as bootstrap/npumigrate_emulator/waiting.py has it
 _ANSWER = 2.0  # seconds for all to answer
@@ -26,8 +26,7 @@ _FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
 _ELSEWHERE: Mapping[str, Any] = {"name": "waits", "advice": N_("check the line where it waits")}
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Frozen):
     """One call of a stack; lines are 1-based, columns in bytes, -1 where not known.
 
     ``values`` are those of the names on its line: ``expression``, ``kind``, ``device``, …
@@ -43,8 +42,7 @@ class Frame:
     values: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(Frozen):
     """Where the main thread of a process was; the innermost of its frames is the last one."""
 
     process: int
@@ -61,7 +59,6 @@ class Stack:
         return next((frame for frame in reversed(self.frames) if is_own(frame.file, folder)), None)
 
 
-@dataclass(frozen=True)
 class Failure(Stack):
     """An exception that ended a process, or was being handled when the process gave up."""
 
@@ -86,8 +83,7 @@ class Failure(Stack):
         return [frame for frame in self.frames if not is_installed(frame.file)]
 
 
-@dataclass(frozen=True)
-class Lack:
+class Lack(Frozen):
     """What is missing for a program; ``lines`` say who failed or waits, and where."""
 
     name: str

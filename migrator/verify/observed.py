@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import Optional
 
@@ -16,6 +16,7 @@ from migrator.field_types import built
 from migrator.files.discover import discover
 from migrator.files.source import text_below
 from migrator.insight.recorded import noted
+from migrator.light import Frozen
 from migrator.names.device_strings import is_docstring, names_backend, names_device, written
 from migrator.names.index import ModuleIndex, parsed
 from migrator.names.tree import attributes
@@ -28,8 +29,7 @@ _WORDS = ("cuda", "is_cuda", "nccl", "is_nccl_available")
 _CUDA = re.compile(r"torch\.cuda(?:\.|\Z)")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """An expression, or an import, that speaks of CUDA or NCCL.
 
     ``span`` is line, column, last line, column behind the last byte, in bytes of the UTF-8 text as in
@@ -100,8 +100,7 @@ def _span(index: ModuleIndex, node: ast.AST) -> tuple[int, int, int, int]:
     return first, begin - index.line_span(first, first)[0], last, end - index.line_span(last, last)[0]
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Frozen):
     """How much was computed on one kind of device.
 
     ``products`` are matrix products, convolutions and their like, ``multiply_adds`` the ones in them.
@@ -115,8 +114,7 @@ class Work:
         return Work(*map(sum, zip(astuple(self), astuple(other))))
 
 
-@dataclass(frozen=True)
-class NewShapes:
+class NewShapes(Frozen):
     """An operator that met new shapes in ``steps`` steps after the first; ``shapes`` are all of them.
 
     ``then`` are the first late ones, and ``place`` is the line of the program where they came.
@@ -130,8 +128,7 @@ class NewShapes:
     then: str
 
 
-@dataclass(frozen=True)
-class Bounded:
+class Bounded(Frozen):
     """A process that ended because it had made the steps, or else the forward passes, that were asked for."""
 
     process: int
@@ -141,8 +138,7 @@ class Bounded:
     passes: int
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(Frozen):
     """One process that imported torch.
 
     ``operators`` are by NPU, ``work`` by device, then forward and backward; ``cuda_on_cpu`` is how often the
@@ -170,8 +166,7 @@ class Process:
         return sum(parts, Work())
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(Frozen):
     """A place that was evaluated: how often, and by which ranks or else processes."""
 
     place: Place

@@ -17,6 +17,7 @@ from typing import IO, BinaryIO
 
 from migrator.emulator import warden
 from migrator.emulator.launch import boxed, one_launch, shell_code, when_asked_to_end
+from migrator.light import Frozen
 from migrator.verify.diagnosis import ask_where
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, see prctl(2)
@@ -28,8 +29,7 @@ _SHARE = 0.05  # of a core: polls and heartbeats stay below
 _MOVED = 1 << 16  # bytes a second
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Frozen):
     """How a program ended.
 
     ``code`` is as a shell has it. ``output`` is what it printed, where that was kept: standard output,

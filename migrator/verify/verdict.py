@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from migrator import __version__
@@ -13,6 +13,7 @@ from migrator.compare.printed import Comparison
 from migrator.explain.show import entry_data
 from migrator.explain.table import Entry
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.verify.diagnosis import Failure, Lack, Stack
 from migrator.verify.observed import Bounded, Place, Process, Reached, Span, sum_work
 from migrator.verify.processes import Ended
@@ -33,8 +34,7 @@ EXIT_CODES |= {NOT_COMPARED: 5, WAITS: 6, INTERRUPTED: 130}
 _CPU_SHARE = 0.1
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Frozen):
     """What part of the work the NPUs did, 0 to 1, and by what it was measured; None without any work."""
 
     forward: float | None
@@ -52,8 +52,7 @@ class Shares:
         return "cpu" if max(given) <= _CPU_SHARE else "mixed"
 
 
-@dataclass(frozen=True)
-class Original:
+class Original(Frozen):
     """The run of the original on the CPU, and what came of the comparison; None where it did not end well."""
 
     folder: str
@@ -62,8 +61,7 @@ class Original:
     comparison: Comparison | None
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(Frozen):
     """How a run went: the failures that were noted, what was missing, and the processes that ended as asked.
 
     ``lack`` is None where nothing but the program's own code is known to be the reason of its end. What the
@@ -86,8 +84,7 @@ class Course:
         return bool(self.failures) and all(failure.process in parents for failure in self.failures)
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Frozen):
     """A run of a migrated project, and what it proves.
 
     ``torch`` is the one that ran it, ``migrated_for`` the one that it was migrated for, empty if not known.

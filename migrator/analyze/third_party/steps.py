@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Callable, Union
 
 from migrator.findings.finding import Finding
+from migrator.light import Frozen
 from migrator.names.index import ModuleIndex
 from migrator.names.tree import FUNCTIONS, LEAVING, LOOPS, bare_name, body_fields, chain
 from migrator.project.modules import scopes_by_name, written
@@ -43,8 +43,7 @@ _IMPORT_ERRORS = frozenset(
 _CALLS_ITS_ARGUMENT = frozenset({"checkpoint", "map", "vmap", "apply_along", "run_function"})
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Frozen):
     """A call, or a place that a rule has found (``reason``: its number in the file's findings).
 
     ``target`` is what is called, as it is written: ``self.conv``, ``Conv()`` for a call of what a call gives,
@@ -58,8 +57,7 @@ class Use:
     called: bool = False
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Frozen):
     """What a branch depends on: its line, its text, and what it asks.
 
     ``guard`` is device or import; filled and empty, which ask for the usual case (there is some input, a
@@ -71,8 +69,7 @@ class Condition:
     guard: str = ""
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Frozen):
     """One of several sequences: of ``if`` the first or the second, of ``try`` its body or a handler."""
 
     condition: Condition
@@ -80,8 +77,7 @@ class Branch:
     tries: bool = False
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Frozen):
     """``for`` and ``while``, which are taken to run; ``endless`` is ``while True``."""
 
     body: Steps
@@ -92,8 +88,7 @@ Step = Union[Use, Branch, Loop, str]  # the end of a way: return, raise, break o
 Steps = tuple[Step, ...]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """A use in a body, and the conditions under which it is come by, the outermost first."""
 
     use: Use

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from migrator.analyze.third_party.steps import GUARDS, Condition, Place, Steps, Use, can_end_well, places
 from migrator.findings.finding import Finding
+from migrator.light import Frozen
 from migrator.project.call_graph import Callees, CallGraph, Key
 from migrator.report.csv_tables import with_advice
 
@@ -20,8 +20,7 @@ _LIBRARY_IMPORTS = ("NPU60", "NPU61")
 _OPERATORS = "NPU65"
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Frozen):
     """What a function comes to: an API or operator, with its message."""
 
     api: str
@@ -30,8 +29,7 @@ class Reason:
     tips: str
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(Frozen):
     """One step of the way: in ``key`` at ``line``, to the function ``after`` or else to the reason."""
 
     key: Key
@@ -41,8 +39,7 @@ class Link:
     condition: str = ""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Frozen):
     """What is known of one function.
 
     ``word`` is unsupported (every way through it that ends well needs something that is unsupported on NPUs),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Optional
 
@@ -26,6 +26,7 @@ from migrator.convert.program import (
     names_set,
     parameters,
 )
+from migrator.light import Declared
 from migrator.names.tree import FUNCTIONS, LEAVING, arguments_of, called_name
 from migrator.project.frameworks import listed
 
@@ -43,8 +44,7 @@ Name = tuple[Optional[Scope], str]  # without a scope for attributes of self
 # -- loaders ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Loader:
+class Loader(Declared):
     """A DataLoader call that makes a training loader. ``only``: where it makes others too, a condition."""
 
     call: ast.Call
@@ -164,8 +164,7 @@ def _name(program: Program, node: ast.AST) -> Name:
     return None if text.startswith("self.") else program.scope_of(node), text
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
+class Held(Declared):
     """The expressions (``seeds``) and the names, by their texts, that hold what comes of something."""
 
     program: Program
@@ -227,8 +226,7 @@ def _moved(program: Program, node: ast.AST, is_held: Callable[[ast.AST], bool]) 
 # -- what gives the batches ------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
+class Drawn(Declared):
     """An expression that gives all batches one by one, or, where it is ``one``, the next each time.
 
     ``held`` holds what comes of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from migrator.convert.distributed.batches import counts
@@ -40,6 +40,7 @@ from migrator.convert.write import NotPlacedError
 from migrator.core.check import Converted
 from migrator.findings.finding import internal_error
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.names.tree import bare_name
 from migrator.project.definitions import Definitions
 from migrator.project.frameworks import listed
@@ -87,8 +88,7 @@ def _converted(entry: str, read: Read, target: str, root: Path | None, others: C
     return Conversion(entry, draft.converted(), reason=str(problem))
 
 
-@dataclass(frozen=True)
-class Conversion:
+class Conversion(Frozen):
     """What became of a program. ``files`` are those that changed or of which there is something to say.
 
     ``reason`` says why it is not converted, empty where it is; ``already``: it was for many devices before.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
 from migrator.convert.distributed.training import Training
 from migrator.convert.draft import Draft, UncertainError
@@ -29,6 +28,7 @@ from migrator.convert.program import (
     method_name,
 )
 from migrator.convert.write import first_argument
+from migrator.light import Declared
 from migrator.names.tree import FUNCTIONS, arguments_of, bare_name, called_name
 from migrator.names.whole_file import WholeFile
 from migrator.project.frameworks import listed
@@ -249,8 +249,7 @@ def _is_move(node: ast.AST | None) -> bool:
 # -- nn.DataParallel: DistributedDataParallel takes its place, and keeps the names it gave ------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Parallel:
+class Parallel(Declared):
     """A call of nn.DataParallel, under some conditions. ``perhaps``: one of them asks for several devices."""
 
     call: ast.Call

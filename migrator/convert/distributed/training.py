@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Optional
 
 from migrator.convert.distributed.batches import (
@@ -34,6 +33,7 @@ from migrator.convert.program import (
     names_set,
     parameters,
 )
+from migrator.light import Declared
 from migrator.names.tree import FUNCTIONS, Function, called_name, children, defaults, hands_on
 
 _DEPTH = 8
@@ -147,8 +147,7 @@ def _value(program: Program, function: ast.AST, site: ast.Call, node: ast.expr, 
 # -- the loops --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Epochs:
+class Epochs(Declared):
     """The loop over epochs, what counts them, and what the loader is called in it (empty: nothing plain)."""
 
     loop: Loop
@@ -156,8 +155,7 @@ class Epochs:
     loader: str
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
+class Training(Declared):
     """A loop over batches that trains. ``scopes``: those on the way to it, its own first.
 
     ``inside``: the nodes that run in it with gradients, those of called functions too. ``mixed``: the loop

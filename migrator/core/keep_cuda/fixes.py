@@ -11,7 +11,6 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Optional
 
 from migrator.api_support import npu_names, tables, torch_names
 from migrator.core.fix_guards import enclosing_fstring, guarded, without_fix
@@ -105,7 +104,7 @@ def _shared(context: FileContext, rule: Rule, item: Match) -> Match:
     if (is_neutral and (rule.any_device or rule.kind == "name")) or rule.code == SPECIFY_DEVICE:
         return item._replace(needs_npu=False)
     is_import, needs_module = isinstance(node, (ast.Import, ast.ImportFrom)), True
-    found: Optional[list[Edit]] = None
+    found: list[Edit] | None = None
     if rule.kind == "name":
         shown = (_imported(context, item), False) if is_import else _renamed(context, item)
         found, needs_module = shown if shown[0] is not None else (None, True)
@@ -157,7 +156,7 @@ def _names() -> dict[str, tuple[str, str]]:
     return {cuda: (shared, without) for cuda, shared, without, _ in tables.rows("shared_names")}
 
 
-def _renamed(context: FileContext, item: Match) -> tuple[Optional[list[Edit]], bool]:
+def _renamed(context: FileContext, item: Match) -> tuple[list[Edit] | None, bool]:
     """The edits for a use of a name, and whether they need the module; None where there is no such name."""
     index, api, node = context.index, item.finding.api, item.node
     if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
@@ -175,7 +174,7 @@ def _renamed(context: FileContext, item: Match) -> tuple[Optional[list[Edit]], b
     return [instead_of(index, node, NAME + api[len(_CUDA) :])], True
 
 
-def _imported(context: FileContext, item: Match) -> Optional[list[Edit]]:
+def _imported(context: FileContext, item: Match) -> list[Edit] | None:
     """The edits for an import of names; None where the module does not have all of them."""
     if not all(_is_parallel(context, api) for api in item.finding.api.split(", ")):
         return None
@@ -195,7 +194,7 @@ def _is_parallel(context: FileContext, api: str) -> bool:
 # -- strings that name a device or a backend, as expressions that give the one of the machine
 
 
-def _shared_string(context: FileContext, rule: Rule, item: Match) -> Optional[list[Edit]]:
+def _shared_string(context: FileContext, rule: Rule, item: Match) -> list[Edit] | None:
     """The edits for a string; None where it cannot be such an expression."""
     index, node = context.index, item.node
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
@@ -227,7 +226,7 @@ def _in_field(index: ModuleIndex, edit: Edit) -> Edit:
     return Edit(start, end, edit.text[1:-1]) if is_string else edit
 
 
-def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> Optional[list[Edit]]:
+def _as_fstring(index: ModuleIndex, node: ast.Constant, edits: list[Edit]) -> list[Edit] | None:
     plain = _PLAIN.fullmatch(index.segment(node))
     if plain is None or plain[2] in plain[3] or type(index.parent(node)).__name__ == "MatchValue":
         return None
@@ -258,7 +257,7 @@ def _asks(index: ModuleIndex, node: ast.AST) -> bool:
 # -- ``.cuda()`` and ``.is_cuda`` of tensors and modules
 
 
-def _moved(context: FileContext, node: ast.Attribute) -> Optional[list[Edit]]:
+def _moved(context: FileContext, node: ast.Attribute) -> list[Edit] | None:
     """``x.cuda(1)`` as ``x.to(…)``; None where the method is no call, or a class's, which takes the value."""
     index = context.index
     call = index.call_of(node)
@@ -288,7 +287,7 @@ def _is_own(context: FileContext, node: ast.Attribute) -> bool:
 # -- what cannot be shared stands beside what CUDA has, and the device chooses
 
 
-def _guarded_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> Optional[list[Edit]]:
+def _guarded_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) -> list[Edit] | None:
     """The edits that make some others on NPUs only; None where code cannot be written twice there."""
     statement = index.statement_of(node) if hasattr(node, "lineno") else None
     if not isinstance(statement, ast.stmt) or _chosen_by_device(index, node, edits):
@@ -315,9 +314,9 @@ def _chosen_by_device(index: ModuleIndex, node: ast.AST, edits: Sequence[Edit]) 
     return any(ON_NPU in index.segment(each.test) for each in (*around, *inside))
 
 
-def _smallest(index: ModuleIndex, statement: ast.stmt, start: int, end: int) -> Optional[ast.expr]:
+def _smallest(index: ModuleIndex, statement: ast.stmt, start: int, end: int) -> ast.expr | None:
     """The smallest expression around a place that can be another expression."""
-    best: Optional[ast.expr] = None
+    best: ast.expr | None = None
     for node in walk(statement):
         if not isinstance(node, ast.expr) or not _may_be_conditional(index, node):
             continue
@@ -339,7 +338,7 @@ def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
     return not isinstance(parent, ast.JoinedStr) and type(parent).__name__ != "MatchValue"
 
 
-def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> Optional[list[Edit]]:
+def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> list[Edit] | None:
     old = index.segment(node)
     if old.count("\n") >= _MOST_LINES:
         return None
@@ -359,7 +358,7 @@ def _conditional(index: ModuleIndex, node: ast.expr, edits: Sequence[Edit]) -> O
 
 def _branches(
     index: ModuleIndex, statement: ast.stmt, edits: Sequence[Edit], start: int, end: int
-) -> Optional[list[Edit]]:
+) -> list[Edit] | None:
     first, last = index.span(statement)
     before, behind = (part.decode("utf-8") for part in index.lines.beside((first, last)))
     if before.strip() or behind.split("#")[0].strip():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from migrator.data_folders import reports_yaml
 from migrator.language import N_, MessageError, _
+from migrator.light import Frozen
 
 DEFAULT_HARDWARE = "A2"
 DEFAULT_PLATFORM = "mindcluster"
@@ -34,8 +34,7 @@ class Mount(NamedTuple):
     memory: bool
 
 
-@dataclass(frozen=True)
-class Cluster:
+class Cluster(Frozen):
     """The forms of one cluster software on one product line.
 
     ``resource`` is the name of an NPU, ``npus`` how many a pod can ask for.

@@ -9,7 +9,7 @@ import copy
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Callable, NamedTuple
 
@@ -21,6 +21,7 @@ from migrator.launch.k8s.convert import PYTORCH_JOB, VOLCANO_JOB, change
 from migrator.launch.k8s.yaml_text import dump
 from migrator.launch.mpi import PYTHON, PYTHON_FLAGS
 from migrator.launch.target import NAME, Launch, filled, rank_options
+from migrator.light import Frozen
 
 KINDS = (PYTORCH_JOB, VOLCANO_JOB)
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
@@ -141,8 +142,7 @@ def _field(default: object, value: Callable[[Any], Any], option: str, keys: str,
 _cpu, _memory = "quantity such as 32 or 500m", "quantity such as 256Gi"
 
 
-@dataclass(frozen=True)
-class Description:
+class Description(Frozen):
     """What a job is to be, in the order in which wrong values are reported.
 
     ``workers`` are all of its pods, ``npus`` those of each pod.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Optional
 
 from migrator.api_support.companions import ReleaseSet, cann_order, recommended
 from migrator.findings.edits import line_edits
@@ -73,7 +72,7 @@ def _of_run_arguments(context: TextContext, rule: Rule) -> Iterator[Match]:
 
 def find_manifests(context: TextContext, rules: list[Rule]) -> Iterator[Match]:
     """The places of Kubernetes manifests that ask for GPUs; of jobs that can be converted the first one."""
-    document: dict[str, Optional[str]] = {}
+    document: dict[str, str | None] = {}
     is_job = were_jobs = False
     for setting in context.index.content.settings:
         if setting.name in ("apiVersion", "kind"):
@@ -165,7 +164,7 @@ def find_images(context: TextContext, rules: list[Rule[ImageOptions]]) -> Iterat
                 break
 
 
-def _holds(image: str, options: ImageOptions) -> Optional[str]:
+def _holds(image: str, options: ImageOptions) -> str | None:
     """What is in an image, None where it is none of those in question."""
     for name, holds in options.images.items():
         begins = re.escape(name).replace(r"\*", ".*")
@@ -197,7 +196,7 @@ def _of_image(
 
 
 def _of_base(
-    context: TextContext, span: tuple[int, int], image: str, installed: Optional[ReleaseSet]
+    context: TextContext, span: tuple[int, int], image: str, installed: ReleaseSet | None
 ) -> list[Edit]:
     """What makes a base image an argument of the build, and installs the torch of a release."""
     lines, settings = context.index.lines, context.index.content.settings

@@ -19,7 +19,7 @@ from migrator.names.tree import String, bare_name, called_name, string_value
 if TYPE_CHECKING:  # a hook does without
     from migrator.other_files.index import Content, Setting
 
-_ENV_NAME = re.compile(r"(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$", re.IGNORECASE)
+_ENV_NAME = r"(?i)(?:^|_)env(?:iron|ironment|s|_vars?|_dict|_variables)?$|^environ$"
 _CALLS = frozenset({"getenv", "putenv", "unsetenv", "setenv", "delenv", "get_env", "env"})
 _MESSAGE = re.compile(
     r"(?:Error|Warning|Exception|^(?:print|info|debug|warning|warn|error|critical|exception|log|write|skip|fail))$"
@@ -159,7 +159,7 @@ def _is_own_name(context: FileContext, table: ast.Dict, key: ast.expr) -> bool:
 
 
 def _is_environment(context: FileContext, node: ast.expr | None) -> bool:
-    if _ENV_NAME.search(bare_name(node)):
+    if re.search(_ENV_NAME, bare_name(node)):
         return True
     if node is None or context.index.parent(node) is None:
         return False

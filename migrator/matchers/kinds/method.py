@@ -56,7 +56,7 @@ _LEFT_OUT = frozenset({"torch.jit.ignore", "torch.jit.unused"})
 _KEYWORDS = frozenset({"device", "non_blocking", "memory_format"})
 _MODULES = frozenset({"torch", "torch.version", "torch.backends", "torch._C"})
 # Names of what has the method.
-_MOVABLE = re.compile(r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$")
+_MOVABLE = r"(?:^|_)(?:tensor|module|model|net|network|layer|encoder|decoder)_?\d*$"
 # What may hold a comparison without parentheses around it.
 HOLDS_COMPARISON = (ast.If, ast.While, ast.Assert, ast.Return, ast.Assign, ast.BoolOp, ast.IfExp, ast.keyword)
 _DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev)$", re.IGNORECASE)
@@ -182,7 +182,7 @@ def _handed_on(context: FileContext, node: ast.Attribute) -> bool:
     if isinstance(around, ast.Call):
         likely = node in around.args
     else:
-        likely = isinstance(around, holds) and bool(_MOVABLE.search(bare_name(holder)))
+        likely = isinstance(around, holds) and bool(re.search(_MOVABLE, bare_name(holder)))
         likely = likely or any(index.call_of(use) for name in names for use in index.uses_of(name))
     is_setting = options_like(holder) or context.project.stores(node.attr)
     if not likely or index.qualified_name(holder) in _MODULES or is_setting:

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain, islice, takewhile
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import _
+from migrator.light import NamedTuple
 from migrator.matchers.context import ONLY_BY_NAME, FileContext, Match, found
 from migrator.matchers.packs import Options, Rule
 from migrator.matchers.query.shapes import shape

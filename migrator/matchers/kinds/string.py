@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Callable, Literal, Union
@@ -18,6 +18,7 @@ from typing import Any, Callable, Literal, Union
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit, Safety
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.matchers.context import FileContext, Match, Said, found
 from migrator.matchers.npu_import import import_form
 from migrator.matchers.options import EXPRESSION, NEVER, Scalar
@@ -45,7 +46,7 @@ from migrator.names.strings import replace_text
 from migrator.names.tree import FUNCTIONS, Text, called_name, elements, holder_of, last_name, string_value
 from migrator.names.what_is import CLASS, options_like
 
-_API_NAME = re.compile(r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z")
+_API_NAME = r"(?=\w+(?:\.\w+)*\Z)((?:\w+\.)*)(torch\.cuda(?:\.\w+)*)\Z"
 _TYPE_COMMENT = r"#[ \t]*type:(?![ \t]*ignore\b)([^#\n]*\btorch\.cuda\..*)"
 _IN_ANNOTATION = r"\btorch\.cuda(?:\.\w+)+"
 # What looks a name up: by a call, a keyword or a key. In others it may be no more than a text.
@@ -58,8 +59,7 @@ _LATER = ("attrgetter", "methodcaller")  # what these give is called with the ob
 _ATTRIBUTE_CALLS = frozenset({"getattr", "hasattr", "setattr", "delattr", "rgetattr", "object", *_LATER})
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Frozen):
     """The vocabulary of a rule: where device strings and backends go, see docs/rule_format.md.
 
     ``hints`` and ``backend_hints`` are regular expressions for names that say device, or backend.
@@ -263,7 +263,7 @@ def _api_name(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, 
         return None
     annotates = _is_annotation(index, node)
     names = re.findall(_IN_ANNOTATION, value) if annotates else []
-    if not annotates and (match := _API_NAME.match(value)):
+    if not annotates and (match := re.match(_API_NAME, value)):
         names = [match[2]]
     by = taken_by(index, node)
     holders = (by.holder, getattr(by.holder, "func", by.holder))

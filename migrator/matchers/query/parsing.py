@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import count
 from types import FunctionType, ModuleType
-from typing import Any, Literal, NamedTuple, Optional
+from typing import Any, Literal, Optional
 
 from migrator.findings.finding import Edit
 from migrator.language import N_, _, did_you_mean
+from migrator.light import Frozen, NamedTuple
 from migrator.matchers.options import OptionError, check_expression, typed
 from migrator.matchers.packs import Rule
 from migrator.matchers.query import actions, conditions
@@ -41,8 +42,7 @@ class QueryError(ValueError):
         self.keys = keys
 
 
-@dataclass(frozen=True)
-class Fields:
+class Fields(Frozen):
     """A case as a pack writes it: what it says is otherwise than in the rule.
 
     ``at`` is the argument at which it is reported, ``api`` what the finding calls the API, and ``fields`` are

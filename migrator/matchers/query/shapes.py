@@ -11,8 +11,9 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
-from typing import NamedTuple, Optional
+from typing import Optional
 
+from migrator.light import NamedTuple
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import last_assigned, loops
 from migrator.names.tree import (

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NewType, Union
 
+from migrator.light import Declared
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Rule
 from migrator.matchers.query.shapes import Comparison, shape
@@ -31,8 +32,7 @@ if TYPE_CHECKING:  # it asks for what is here
     from migrator.matchers.query.parsing import Case
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Use:
+class Use(Declared):
     """A node that a rule's ``match`` fits, and the API's name there.
 
     ``letters`` are what the letters of shapes stand for.

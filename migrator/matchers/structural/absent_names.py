@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Literal
 
@@ -18,6 +18,7 @@ from migrator.api_support.npu_names import absence, instead, spelled
 from migrator.api_support.torch_names import of_version
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.matchers.argument_edits import Arguments, without_arguments, without_statement
 from migrator.matchers.context import FileContext, Match, found, instead_of
 from migrator.matchers.kinds.library import every_import
@@ -38,7 +39,6 @@ from migrator.names.index import ModuleIndex
 from migrator.names.tree import Import, attributes, imported, root
 
 
-@dataclass(frozen=True)
 class Equivalent(Arguments):
     """What to write in place of a name.
 
@@ -69,8 +69,7 @@ class Equivalent(Arguments):
         return bool(self.name or self.value)
 
 
-@dataclass(frozen=True)
-class Dropped:
+class Dropped(Frozen):
     """Whether an argument is left out, and whether that is safe.
 
     It always is with the values of ``usual``, as they are written: the callable does the same without.

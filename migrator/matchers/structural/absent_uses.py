@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 from migrator.api_support.npu_names import absence, spelled
 from migrator.api_support.torch_names import of_version, short, spans, when
 from migrator.api_support.versions import TorchVersion
 from migrator.language import _
+from migrator.light import NamedTuple
 from migrator.matchers.context import FileContext
 from migrator.names.conditions import MISSING, is_guarded
 from migrator.names.tree import Import, attributes, imported, is_read

@@ -10,15 +10,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
-from typing import Optional
 
 from migrator.api_support.versions import in_range
 from migrator.data_folders import data_folder
 from migrator.files.naming import MADE
 from migrator.findings.finding import Edit
 from migrator.language import _
+from migrator.light import Frozen
 from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.kinds.library import every_import
 from migrator.matchers.npu_import import (
@@ -99,8 +99,7 @@ def find_early_imports(context: FileContext, rule: Rule) -> Iterator[Match]:
         return
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(Frozen):
     """When a result gets the module: files import one of the ``libraries``, for these versions of ``torch``.
 
     ``packages``: the versions of libraries that it helps. ``some``: an expression that one of the files has;
@@ -177,7 +176,7 @@ def _defined(module: str) -> frozenset[str]:
     return frozenset(re.findall(r"^(?:def |class )?([A-Za-z]\w*)(?:\(| =)", text, re.MULTILINE))
 
 
-def _helps(added: Added, project: Project) -> Optional[bool]:
+def _helps(added: Added, project: Project) -> bool | None:
     """Whether requirements ask for versions that the module helps; None where they leave it open."""
     wanted = wanted_of(project.requirements, frozenset(added.packages))
     known = {limits_hold(added.packages[name], limits) for name, limits in wanted.items()}

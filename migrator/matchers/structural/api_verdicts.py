@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cache, partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from migrator.api_support.support import limit_words
 from migrator.api_support.verdict_type import DTYPES, WIDE_DTYPES, Verdict
@@ -16,6 +16,7 @@ from migrator.data_folders import data_folder
 from migrator.files.naming import EQUIVALENTS
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
+from migrator.light import NamedTuple
 from migrator.matchers.context import FileContext, Match, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top
 from migrator.matchers.options import SAID

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from getopt import GetoptError, getopt
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
+from migrator.light import Frozen
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found, instead_of
 from migrator.matchers.packs import Options, Rule
@@ -30,8 +31,7 @@ _READS_LINES = re.compile(r"wc -l|grep (?:-c )?(?:GPU|UUID|\.|\^)|head -(?:n ?)?
 _CALL = re.compile(r"\btorch\.npu\.(\w+)")
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Frozen):
     """What a command prints, a line for each device.
 
     ``lists`` gives the line by what stands behind the command, ``fields`` the value of what ``--query-gpu``

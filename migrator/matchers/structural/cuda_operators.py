@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import field
 from functools import partial
-from typing import NamedTuple, Optional
+from typing import Optional
 
 from migrator.api_support.libraries import KnownOperator, equivalents_of, known_operator
 from migrator.files.naming import EQUIVALENTS
 from migrator.files.source import newline_of
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
+from migrator.light import NamedTuple
 from migrator.matchers.argument_edits import without_statement
 from migrator.matchers.context import FileContext, Match, Said, found, insertion, instead_of
 from migrator.matchers.npu_import import import_at_top, torch_module

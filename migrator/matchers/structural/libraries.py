@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
 from itertools import takewhile
-from typing import Optional
 
 from migrator.api_support.libraries import LibraryDefault, defaults
 from migrator.files.source import newline_of
@@ -189,7 +188,7 @@ def _written(value: ast.expr) -> str:
     return ast.unparse(value) if text is None else f'"{text}"'
 
 
-def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> Optional[list[Edit]]:
+def _edits(index: ModuleIndex, call: ast.Call, default: LibraryDefault) -> list[Edit] | None:
     """The edits that give the argument, or fix the library; empty where it is fixed, None without any."""
     if default.value:
         aliases = [each for node in index.imports if isinstance(node, ast.Import) for each in node.names]

@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import groupby
-from typing import Optional
 
 from migrator.api_support import npu_names
 from migrator.findings.finding import Edit
 from migrator.language import N_, _
 from migrator.matchers.context import FileContext, Match, found
-from migrator.matchers.kinds.setting import name_fits, new_value
 from migrator.matchers.options import EXPRESSION
 from migrator.matchers.packs import Options, Rule
 from migrator.names.commands import Word as ListedWord
@@ -29,8 +27,8 @@ from migrator.names.strings import inside, replace_text
 from migrator.names.tree import called_name, string_value
 from migrator.other_files.index import FILLED, Content, Setting, Span, Word
 
-_NAMES_CUDA = re.compile(r"\b(?:is_)?cuda\b|\bnccl\b")
-_NAME = re.compile(r"\btorch\.cuda(?:\.\w+)*")
+_NAMES_CUDA = r"\b(?:is_)?cuda\b|\bnccl\b"
+_NAME = r"\btorch\.cuda(?:\.\w+)*"
 _CODE_KEYWORDS = ("condition", "stmt", "setup")
 
 
@@ -54,22 +52,22 @@ def find_code(context: FileContext, rule: Rule[CodeOptions]) -> Iterator[Match]:
             # It runs among the names of its file where it is given no others.
             is_here = called in rule.options.here and (len(call.args) == 1 or called not in ("eval", "exec"))
             edits = _code_for_npus(context, node, text) if is_here else []
-            yield found(context, rule, node, api=_NAMES_CUDA.findall(text)[0], edits=edits)
+            yield found(context, rule, node, api=re.findall(_NAMES_CUDA, text)[0], edits=edits)
     for command in commands(index):
         for option, word in zip(command.texts, command.words[1:]):
             if option == "-c" and not command.line and _is_code_for_cuda(word.text):
-                yield found(context, rule, word.node, api=_NAMES_CUDA.findall(word.text)[0])
+                yield found(context, rule, word.node, api=re.findall(_NAMES_CUDA, word.text)[0])
 
 
 def _is_code_for_cuda(text: str) -> bool:
     """Whether a text is Python code that names CUDA."""
     try:
-        return bool(_NAMES_CUDA.search(text) and ast.parse(text.strip())) and not text.isidentifier()
+        return bool(re.search(_NAMES_CUDA, text) and ast.parse(text.strip())) and not text.isidentifier()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
 
-def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Optional[ast.Call]:
+def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> ast.Call | None:
     """The call that runs a text, also by the only name that it is given."""
     for sink in goes_to(index, node):
         call = sink.holder
@@ -87,7 +85,7 @@ def _runs(index: ModuleIndex, rule: Rule[CodeOptions], node: ast.expr) -> Option
 
 def _code_for_npus(context: FileContext, node: ast.Constant, text: str) -> list[Edit]:
     """The edits that write the NPU names; none where one has no NPU equivalent, or other code names CUDA."""
-    names = sorted(set(_NAME.findall(text)), key=len, reverse=True)
+    names = sorted(set(re.findall(_NAME, text)), key=len, reverse=True)
     edits: list[Edit] = []
     left = text
     for name in names:
@@ -97,7 +95,7 @@ def _code_for_npus(context: FileContext, node: ast.Constant, text: str) -> list[
         left = left.replace(name, "")
         edits += replace_text(context.index, node, name, known.npu)
     are_apart = len({edit.start for edit in edits}) == len(edits) and inside(context.index, node) is not None
-    return edits if are_apart and not _NAMES_CUDA.search(left) else []
+    return edits if are_apart and not re.search(_NAMES_CUDA, left) else []
 
 
 class ConfigOptions(Options):
@@ -124,6 +122,7 @@ def find_configurations(context: FileContext, rule: Rule[ConfigOptions]) -> Iter
         if text is None or place is None:
             continue
         # Most files that load something load no such text, and have no use for its readers.
+        from migrator.matchers.kinds.setting import name_fits, new_value
         from migrator.other_files.index import readable
 
         read = readable(context.name, kind, text)
@@ -250,7 +249,7 @@ def _listed(index: ModuleIndex, listed: Sequence[ListedWord]) -> list[Word]:
     return words
 
 
-def _read_line(index: ModuleIndex, node: ast.expr) -> Optional[Content]:
+def _read_line(index: ModuleIndex, node: ast.expr) -> Content | None:
     if isinstance(node, ast.JoinedStr):
         return _read_fstring(index, node)
     place = inside(index, node)
@@ -282,7 +281,7 @@ def _split(index: ModuleIndex, node: ast.expr, texts: list[str]) -> list[Word]:
     return list(words)
 
 
-def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Optional[Content]:
+def _read_fstring(index: ModuleIndex, node: ast.JoinedStr) -> Content | None:
     """The same of a line with fields, in whose places variables of a shell are put, of the same length."""
     parts = index.parts(node)
     if not parts or any("\\" in part.raw.replace("\\\n", "") for part in parts):  # no text as it is meant

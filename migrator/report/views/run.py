@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Optional
@@ -18,6 +18,7 @@ from migrator.files.errors import SourceError, Unreadable, shown
 from migrator.files.source import lines_of
 from migrator.findings.finding import SEVERITIES
 from migrator.language import N_, _
+from migrator.light import Frozen
 from migrator.report.csv_tables import (
     CHANGES,
     ENCODING,
@@ -55,8 +56,7 @@ _SHAPE: dict[Any, Any] = {
 Lines = Callable[[str], Optional[Sequence[str]]]
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Frozen):
     """One migration, analysis or lint run.
 
     ``kind`` is ``migrate``, ``analyze`` or ``lint``. ``places`` has a row for each change and each finding,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from migrator.files.discover import discover
 from migrator.files.source import text_below
 from migrator.findings.finding import Edit
 from migrator.language import _, did_you_mean
+from migrator.light import Frozen
 from migrator.matchers.argument_edits import added_argument, without_arguments
 from migrator.matchers.context import instead_of
 from migrator.matchers.npu_import import statement_separator
@@ -391,8 +392,7 @@ def proposals(rule: RuntimeRule, seen: Seen) -> Iterator[Proposal]:
 _EXAMPLE = ("before", "after", "unchanged", "at", "failure", "text", "values", "use", "more")
 
 
-@dataclass(frozen=True)
-class Signs:
+class Signs(Frozen):
     """What a rule goes by; all that is given has to hold.
 
     ``run``: how the run went. ``kinds``: the exception or what it derives from; ``text``: a regular
@@ -413,8 +413,7 @@ class Signs:
         )
 
 
-@dataclass(frozen=True)
-class RuntimeRule:
+class RuntimeRule(Frozen):
     """One runtime rule, as docs/repair.md describes it."""
 
     code: str = field(metadata={"required": True})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from migrator.files.unified_diff import unified_diff
 from migrator.findings.edits import OffsetMap, apply, in_order
 from migrator.findings.finding import Finding, Fix
 from migrator.language import _
+from migrator.light import Frozen
 from migrator.report.csv_tables import CHANGES, add_rows, row_of
 from migrator.verify.diagnosis import Failure
 from migrator.verify.repair.fixes import RuntimeRule, load_all, proposals
@@ -32,8 +33,7 @@ _TOLD = tuple("tensor module str device dtype NoneType int float bool list tuple
 _OF_A_CHANGE = {"TypeError", "AttributeError", "NameError", "UnboundLocalError"}
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Frozen):
     """One change that was tried. ``kept``: the trouble was gone, or another one came."""
 
     number: int
@@ -45,8 +45,7 @@ class Round:
     kept: bool = True
 
 
-@dataclass(frozen=True)
-class Repaired:
+class Repaired(Frozen):
     """What came of it. ``left`` are five lines for a person, where the program still does not end well."""
 
     verdict: Verdict
@@ -54,8 +53,7 @@ class Repaired:
     left: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Trouble:
+class _Trouble(Frozen):
     """Why a run was not well: ``kind`` as in the signs of rules, and what was seen."""
 
     kind: str

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from migrator.files.errors import Unreadable
 from migrator.files.source import Source, read
 from migrator.findings.finding import Edit
+from migrator.light import Frozen
 from migrator.matchers.npu_import import import_at_top
 from migrator.names.made_from import Parameter, one_step_back, parameter_of, returned_values
 from migrator.names.outline import Binding
@@ -77,8 +77,7 @@ class Origin(NamedTuple):
         return self.code.place(self.node)
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Frozen):
     """Edits of one file. ``evidence``: what was seen there; ``origin``: the line that the value came from."""
 
     code: Code
@@ -88,8 +87,7 @@ class Proposal:
     origin: str = ""
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Frozen):
     """One call of the program on the way to a failure; ``above``: those that led to it, innermost first."""
 
     seen: Seen
