@@ -179,6 +179,7 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
     index, seen = context.index, set[ast.AST]()
     words = {word for rule in rules for word in rule.words}
     shapes = [(rule, text, shape(text)) for rule in rules for text in rule.match]
+    fitting: dict[type[ast.expr], list[tuple[Rule, str, ast.expr]]] = {}  # those for expressions of a kind
 
     def around(inner: ast.AST) -> Iterator[ast.AST]:
         return takewhile(lambda up: not isinstance(up, ast.stmt), chain([inner], index.above(inner)))
@@ -194,16 +195,16 @@ def _expressions(context: FileContext, rules: list[Rule]) -> Iterator[Use]:
             seen.add(node)
             if not isinstance(node, ast.expr) or not is_read(node):
                 continue
-            for rule, text, known in shapes:  # the letters of ``A @ _`` and ``_ @ A`` are different operands
+            if (kind := node.__class__) not in fitting:
+                fitting[kind] = [each for each in shapes if isinstance(each[2], (kind, *_NAMES))]
+            for rule, text, known in fitting[kind]:  # letters of ``A @ _`` and ``_ @ A`` are other operands
                 letters: dict[str, ast.expr] = {}
                 if _may_fit(known, node) and Comparison(index, letters).holds((text,), node):
                     yield Use(context, rule, "expression", node, index.segment(node), letters)
 
 
 def _may_fit(known: ast.expr, node: ast.expr) -> bool:
-    """A quick look, as most expressions are of another kind, or call another method."""
-    if known.__class__ is not node.__class__:
-        return isinstance(known, _NAMES)
+    """A quick look, as most expressions call another method."""
     if isinstance(known, ast.BinOp) and isinstance(node, ast.BinOp):
         return known.op.__class__ is node.op.__class__
     if not (isinstance(known, ast.Call) and isinstance(node, ast.Call)):
