@@ -73,7 +73,7 @@ def may_tell(data: bytes, framework: str) -> bool:
 
     ``framework`` is what the file shows.
     """
-    return framework not in ("", TORCH) or any(word in data for word in _MAY_TELL)
+    return framework not in ("", TORCH) or any(map(data.__contains__, _MAY_TELL))
 
 
 def load_project(
