@@ -19,26 +19,29 @@ def compare(picture: str, folder: Path) -> None:
     assert shown == pictures.words(pictures.recorded(picture, folder)), f"python tools/pictures.py {picture}"
 
 
-def test_the_migration_in_a_terminal(tmp_path) -> None:
-    compare("migrate", tmp_path)
+@pytest.mark.parametrize("picture", ["migrate", "migrate.zh"])
+def test_the_migration_in_a_terminal(picture, tmp_path) -> None:
+    compare(picture, tmp_path)
 
 
 @pytest.mark.thorough
-def test_the_run_on_an_emulated_npu(tmp_path) -> None:
+@pytest.mark.parametrize("picture", ["verify", "verify.zh"])
+def test_the_run_on_an_emulated_npu(picture, tmp_path) -> None:
     if find_spec("torch_npu") is None:  # importing it wants CANN
         pytest.skip("torch_npu is not installed")
-    compare("verify", tmp_path)
+    compare(picture, tmp_path)
 
 
 def test_pictures_load_nothing_and_are_small() -> None:
-    for picture in ("migrate", "verify", "speed"):
+    for picture in (f"{name}{end}" for name in ("migrate", "verify", "speed") for end in ("", ".zh")):
         text = (pictures.IMAGES / f"{picture}.svg").read_text(encoding="utf-8")
         assert "http" not in text.replace("http://www.w3.org/2000/svg", "").replace(
             "https://www.textualize.io", ""
         )
-    report = (pictures.IMAGES / "report.png").read_bytes()
-    assert report.startswith(b"\x89PNG")
-    assert len(report) < 200_000
+    for picture in ("report.png", "report.zh.png"):
+        report = (pictures.IMAGES / picture).read_bytes()
+        assert report.startswith(b"\x89PNG")
+        assert len(report) < 200_000
 
 
 def test_the_report_can_be_photographed(tmp_path) -> None:
