@@ -109,7 +109,7 @@ def lines_with_versions(folder: Path) -> Iterator[str]:
 def chosen_version(source: Path) -> Choice:
     """The version for a project, a folder or one file, of which the user names none.
 
-    A pinned one, or the next newer one that is known; else the newest that fits; else the newest.
+    A pinned one that the package itself allows, or the next newer one known; else the newest that fits.
     """
     wanted = wanted_version(source if source.is_dir() else source.parent)
     return wanted or Choice(known()[-1].text, _("newest known version, as no requirements name one"))
@@ -122,6 +122,11 @@ def wanted_version(folder: Path) -> Optional[Choice]:
         words, limits = _requirement(line)
         place = f"{shown(name)}:{number}"
         if pin := _pin_of(limits):
+            # What the package says of itself has to hold: a pin that does not fit is of another time.
+            own = (_requirement(each)[1] for *_place, each in requirement_lines(folder, FILES[1:4]))
+            bounds = (limit for limits in own if not _pin_of(limits) for limit in limits)
+            if not all(meets((*pin, 0, 0)[:3], *limit) for limit in bounds):
+                continue
             # That of the same minor release, or the next newer one, which has what the project uses.
             version = next((one for one in known() if list(one.tuple[:2]) >= [*pin, 0][:2]), known()[-1])
             why = f"{place} has {words}"

@@ -85,6 +85,22 @@ def test_a_pin_comes_before_a_range(tmp_path: Path) -> None:
     assert chosen_version(tmp_path).version == "2.1.0"
 
 
+@pytest.mark.parametrize(
+    ("own", "version"),
+    [("torch>=1.13.1", newest().text), ("torch>=1.8,<2", "1.8.1"), ("torch>=1.13.1,<2.5", "2.4.0")],
+)
+def test_a_pin_that_the_package_excludes_is_of_another_time(tmp_path: Path, own: str, version: str) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.8.1\n")
+    (tmp_path / "pyproject.toml").write_text(f'dependencies = ["{own}"]\n')
+    assert chosen_version(tmp_path).version == version
+
+
+def test_a_range_of_another_list_excludes_no_pin(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.1.0\n")
+    (tmp_path / "environment.yml").write_text("  - pytorch>=2.4\n")
+    assert chosen_version(tmp_path).version == "2.1.0"
+
+
 def test_one_file_belongs_to_its_folder(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"\xff\ntorch==2.4.0\n")
     (tmp_path / "train.py").touch()
