@@ -52,9 +52,7 @@ def to_json(value: Any) -> Any:
         return [[to_json(key), to_json(item)] for key, item in value.items()]
     if isinstance(value, frozenset):
         return [to_json(item) for item in sorted(value)]
-    if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
-    return value
+    return [to_json(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def from_json(kind: type[Made], data: Any) -> Optional[Made]:

@@ -62,9 +62,8 @@ def apart(one: Tensor, other: Tensor, factor: float = 1.0) -> float:
     Infinite where they have other shapes, or one has NaN or infinite values that the other has not. The
     second one is divided by ``factor``.
     """
-    if one.shape != other.shape and one.count != other.count:
-        return math.inf
-    if one.nan != other.nan or one.inf != other.inf:
+    sizes = one.shape == other.shape or one.count == other.count
+    if not sizes or (one.nan, one.inf) != (other.nan, other.inf):
         return math.inf
     difference = math.sqrt(sum((a - b / factor) ** 2 for a, b in zip(one.sums, other.sums)))
     scale = max(one.norm, other.norm / factor)

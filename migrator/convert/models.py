@@ -133,9 +133,7 @@ class Wrapped:
         around = program.parent(up)
         inside = up.attr == "module" and isinstance(around, ast.Attribute)
         asked = around if inside and isinstance(around, ast.Attribute) else up
-        if listed("same_when_wrapped", asked.attr):
-            return
-        if asked.attr in CHECKPOINTS and self.has_prefix(node):
+        if listed("same_when_wrapped", asked.attr) or (asked.attr in CHECKPOINTS and self.has_prefix(node)):
             return
         trains = node in self.training and program.file(asked).call_of(asked) is not None
         if trains and asked.attr not in CHECKPOINTS:

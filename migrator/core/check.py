@@ -300,9 +300,7 @@ class _Check:
         """Whether a finding is about what a conversion wrote, and not about what the user has there."""
         start, end = finding.span
         replaced = self.map.replaced(start)
-        if replaced is None:
-            return False
-        return lines.data[start:end] not in self.lines.data[slice(*replaced)]
+        return replaced is not None and lines.data[start:end] not in self.lines.data[slice(*replaced)]
 
     def _is_inserted(self, finding: Finding) -> bool:
         """Whether a finding lies in what a fix or a conversion inserted, whose own row has the final text."""

@@ -352,8 +352,7 @@ def _rank_table(machine: Machine) -> Iterator[Fault]:
         advice = _("make it readable: chmod a+r")
         yield fault("rank-table-file", file=file, problem=_("it cannot be read"), advice=advice)
         return
-    for problem in wrong[:_MOST]:
-        yield fault("rank-table-wrong", file=file, problem=problem)
+    yield from (fault("rank-table-wrong", file=file, problem=problem) for problem in wrong[:_MOST])
     for problem in _elsewhere(machine, servers) if servers else ():
         yield fault("rank-table-elsewhere", file=file, problem=problem)
 

@@ -42,8 +42,7 @@ def _blocks(profile: Profile, rows: Rows, other: Optional[Profile]) -> Iterator[
         yield _("Seen on emulated NPUs"), _seen(profile, rows)
     if other:
         yield _("Compared with {path}", path=other.path), _compared(profile, other)
-    for memory in profile.memory:
-        yield _("Memory of {device}", device=memory.device), _held(memory)
+    yield from ((_("Memory of {device}", device=each.device), _held(each)) for each in profile.memory)
     yield _("What to change"), _advised(profile, rows)
     yield _("Notes"), dict.fromkeys(profile.notes)
 

@@ -91,9 +91,8 @@ class CallGraph:
             return None if _is_computed(value) else self.named(module, value + after, depth + 1)
         if name in own.imports:
             target = own.imports[name]
-            if target == f"{module}.{name}":
-                return None  # from . import name, of a module that is not here
-            return self.meaning(target + after, depth + 1)
+            # from . import name, of a module that is not here
+            return None if target == f"{module}.{name}" else self.meaning(target + after, depth + 1)
         for star in facts.stars:
             if star in self.modules and star != module:
                 found = self._inside(star, rest, depth + 1) if depth < _DEPTH else None

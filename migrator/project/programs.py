@@ -269,9 +269,7 @@ class Programs:
         if file:
             return self.parsers(file)
         unknown = not program.name or FILLED in program.name or program.name.endswith(".sh")
-        if unknown and setting.kind == "option":
-            return self._with_option(setting.name)
-        return None
+        return self._with_option(setting.name) if unknown and setting.kind == "option" else None
 
     @_kept
     def _with_option(self, name: str) -> Optional[Parsers]:

@@ -36,9 +36,7 @@ def processes_for(size: int, wanted: int | None) -> int:
     """How many processes to use for ``size`` bytes of Python, where ``wanted`` is what the user said."""
     if wanted is not None:
         return wanted
-    if size < _WORTH_PROCESSES:
-        return 1
-    return processors()
+    return 1 if size < _WORTH_PROCESSES else processors()
 
 
 def processors() -> int:

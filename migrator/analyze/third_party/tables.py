@@ -73,8 +73,7 @@ def find(root: Path, entries: Sequence[Entry], results: Mapping[str, Result]) ->
                     modules.append(facts)
                     steps.update(((facts.name, inside), own) for inside, own in own_steps.items())
                     findings[facts.name] = result.findings
-    for name, reason in skipped.items():
-        yield SKIPPED, {"file": shown(name), "reason": reason}
+    yield from ((SKIPPED, {"file": shown(name), "reason": reason}) for name, reason in skipped.items())
     library = CallGraph(modules)
     also = _other_names(library)
     public = _public(library, Judge(library, steps, findings).verdicts())

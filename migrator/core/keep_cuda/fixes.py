@@ -328,12 +328,10 @@ def _smallest(index: ModuleIndex, statement: ast.stmt, start: int, end: int) -> 
 
 
 def _may_be_conditional(index: ModuleIndex, node: ast.expr) -> bool:
-    if isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue)):
+    if isinstance(node, (ast.Starred, ast.Slice, ast.FormattedValue)) or not is_read(node):
         return False
     if index.call_of(node) and not isinstance(root(node), ast.Name):
         return False  # the method of a value goes with its call
-    if not is_read(node):
-        return False
     parent = index.parent(node)
     return not isinstance(parent, ast.JoinedStr) and type(parent).__name__ != "MatchValue"
 

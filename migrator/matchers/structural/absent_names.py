@@ -325,9 +325,7 @@ def _dropped(index: ModuleIndex, known: Equivalent, node: ast.expr) -> list[Edit
         calls = [index.call_of(read) for read in index.reads_of(node) if read is not node]
         fits = known.as_value and all(known.edits(index, each) == [] for each in calls if each is not None)
         return [] if fits else None
-    if known.bare:
-        return [Edit(index.end(node), index.end(call), "")]
-    return known.edits(index, call)
+    return [Edit(index.end(node), index.end(call), "")] if known.bare else known.edits(index, call)
 
 
 def _import(context: FileContext, rule: AbsentRule, node: Import, uses: list[Use]) -> Iterator[Match]:
