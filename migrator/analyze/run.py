@@ -47,9 +47,9 @@ _NOT_REACHED = "the analysis was interrupted before it reached this file"
 
 
 _LOG = logging.getLogger("npumigrate")
-# What makes a training faster; a test does a few steps.
-_ADVICE = ("NPU70", "NPU71", "NPU75", "NPU8")
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|conftest\.py$|test_\w+\.py$|\w+_test\.py$)")
+# What makes a training faster, or equal to another one; a test does a few steps.
+_ADVICE = ("NPU70", "NPU71", "NPU73", "NPU75", "NPU8")
+_OF_TESTS = re.compile(r"(?:^|/)(?:_?test(?:s|ing)?(?:_\w+)?/|conftest\.py$|test_\w+\.py$|\w+_test\.py$)")
 
 
 class Mode(Frozen):

@@ -695,8 +695,9 @@ def _asks_for_cpu(index: ModuleIndex, node: ast.AST) -> bool:
             is_denied = isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)
             if holds == is_denied and bare_name(getattr(each, "operand", each)) == "is_cuda":
                 return True
-            if isinstance(each, ast.Compare) and len(each.ops) == 1 and is_cpu(each.comparators[0]):
-                if isinstance(each.ops[0], ast.Eq if holds else ast.NotEq):
+            if isinstance(each, ast.Compare) and len(each.ops) == 1:
+                value, same = each.comparators[0], isinstance(each.ops[0], ast.Eq if holds else ast.NotEq)
+                if same and (is_cpu(value) or bare_name(value).split("_")[-1] == "CPU"):  # MULTI_CPU
                     return True
     return False
 

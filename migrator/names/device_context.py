@@ -446,7 +446,8 @@ class _Climb:
             return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
-        return self._hinted(name, _("the argument {name} of {called}()", name=name, called=shown))
+        hint = getattr(self.index.parent(call), "name", name) if called == "fixture" else name
+        return self._hinted(hint, _("the argument {name} of {called}()", name=name, called=shown))
 
     def _takes_another(self, call: ast.Call, place: int) -> bool:
         """Whether a method is that of a plain class of the file, and no device to it by its name."""

@@ -160,8 +160,8 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def argument_of(call: ast.Call, keyword: str, position: int | None = None) -> ast.expr | None:
-    """The value of an argument, by its keyword or its place; None where it is not given, or behind ``*``."""
-    by_keyword = (item.value for item in call.keywords if item.arg == keyword)
+    """The value by keyword (``**``: the mapping handed on) or place; None if not given, or behind ``*``."""
+    by_keyword = (item.value for item in call.keywords if (item.arg or "**") == keyword)
     before = call.args[: position + 1] if position is not None and 0 <= position < len(call.args) else []
     starred = any(isinstance(each, ast.Starred) for each in before)
     return next(by_keyword, before[-1] if before and not starred else None)

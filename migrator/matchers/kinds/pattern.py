@@ -3,8 +3,9 @@
 A pattern is a Python expression. A name in capital letters stands for any expression, the same one wherever
 it occurs; ``within(P)`` for any expression that P is a part of. Both are brought into one normal form:
 ``torch.f(x, …)``, ``F.f(x, …)`` and ``x.f(…)`` are one, and so are ``x ** 2``, ``x * x`` and ``x.square()``;
-sums and products match in either order. What a name was last assigned counts as written in its place, and
-conversions of the data type are looked through.
+sums and products match in either order. What a name was last assigned counts as written in its place,
+``self.act(x)`` as ``F.silu(x)`` where ``self.act`` is ``nn.SiLU()``, and conversions of the data type are
+looked through.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class PatternOptions(Options):
     ``definitions`` (``class *RMSNorm``, ``def rotate_half``): one with such a name and without a fitting
     expression is only likely; it must hold a word of ``body`` and none of ``body_not``. With ``only_defined``
     an expression counts only in such a definition; ``not_where`` are patterns of other rules, which know
-    better. Before anything is replaced, the variables in ``plain`` must be numbers or attributes.
+    better, of the expression or of what the function computes from it. Before anything is replaced, the
+    variables in ``plain`` must be numbers or attributes.
     """
 
     definitions: tuple[str, ...] = ()
@@ -63,12 +65,12 @@ def find(context: FileContext, rules: list[PatternRule]) -> Iterator[Match]:
 def _expressions(context: FileContext, rule: PatternRule, holders: set[ast.AST | None]) -> Iterator[Match]:
     words, seen = starting_words(rule), set[ast.AST]()
     index, own = context.index, rule.replace.startswith("torch_npu.")
-    for anchor in (each for each in index.calls if called_name(each) in words):
+    for anchor in _anchors(index, words):
         inside = takewhile(lambda up: not isinstance(up, ast.stmt), chain([anchor], index.above(anchor)))
         around = islice((up for up in inside if isinstance(up, ast.expr)), _LEVELS + 1)
         outcomes = ((each, _first(index, rule.match, each)) for each in around)
         node, outcome = next((each for each in outcomes if each[1] is not None), (anchor, None))
-        if outcome is None or _first(index, rule.options.not_where, node) is not None:
+        if outcome is None or _is_known_better(index, rule, node):
             continue
         holder = index.function_of(node)
         owners = (each for each in (holder, index.class_of(node)) if each is not None)
@@ -86,6 +88,33 @@ def _first(index: ModuleIndex, patterns: Iterable[str], node: ast.expr) -> Patte
     """What the variables of the first pattern that fits an expression stand for; None where none does."""
     outcomes = (_Reader(index).fitted(shape(each), node, PatternMatch({})) for each in patterns)
     return next(filter(None, outcomes), None)
+
+
+def _is_known_better(index: ModuleIndex, rule: PatternRule, node: ast.expr) -> bool:
+    """Whether a pattern of ``not_where`` fits the expression, or what its function computes from it."""
+    inner, holder, patterns = {*ast.walk(node)}, index.function_of(node), rule.options.not_where
+    near = (each for each in index.calls if patterns and index.function_of(each) is holder)
+    outcomes = (_first(index, patterns, each) for each in (node, *near))
+    return any(each is not None and not inner.isdisjoint(each.variables.values()) for each in outcomes)
+
+
+def _module_of(index: ModuleIndex, call: ast.Call) -> ast.Call | None:
+    """What ``self.act(x)`` calls, such as ``torch.nn.SiLU()``: a module that constants alone describe."""
+    made = index.stored_as(call.func) if isinstance(call.func, ast.Attribute) else []
+    module = made[0] if len(made) == 1 else None
+    if not isinstance(module, ast.Call) or not index.qualified_name(module.func).startswith("torch.nn."):
+        return None
+    given = [*module.args, *(keyword.value for keyword in module.keywords)]
+    return module if all(isinstance(each, (ast.Constant, ast.UnaryOp)) for each in given) else None
+
+
+def _anchors(index: ModuleIndex, words: frozenset[str]) -> Iterator[ast.Call]:
+    """The calls that a word names, and those of what ``self.act = nn.SiLU()`` stores."""
+    for call in (each for each in index.calls if called_name(each) in words):
+        yield call
+        stored = only_target(index.statement_of(call))
+        members = index.members(stored.attr) if isinstance(stored, ast.Attribute) else ()
+        yield from filter(None, map(index.call_of, members))
 
 
 def _form(node: Function | ast.ClassDef) -> tuple[str, str]:
@@ -158,36 +187,17 @@ def _folded(index: ModuleIndex, node: ast.AST, outcome: PatternMatch) -> list[Ed
         if not uses or any(id(use) not in matched_names for use in uses):
             return None
     start, end = index.start(before), index.start(here)
-    if index.data[index.end(before) : end].strip():
-        return None
-    return [Edit(start, end, "")]
+    return None if index.data[index.end(before) : end].strip() else [Edit(start, end, "")]
 
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*\Z")
 _CASTS = frozenset({"float", "half", "bfloat16", "to", "type_as", "contiguous"})
 # The names of the positional arguments behind the tensor itself.
-_PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "mean": ("dim", "keepdim"),
-    "sum": ("dim", "keepdim"),
-    "softmax": ("dim",),
-    "log_softmax": ("dim",),
-    "chunk": ("chunks", "dim"),
-    "cat": ("dim",),
-    "stack": ("dim",),
-    "topk": ("k", "dim"),
-    "masked_fill": ("mask", "value"),
-    "gelu": ("approximate",),
-}
+_PARAMETERS = {"chunk": "chunks dim", "topk": "k dim", "masked_fill": "mask value", "gelu": "approximate"}
+_PARAMETERS.update(dict.fromkeys(("softmax", "log_softmax", "cat", "stack"), "dim"))
+_PARAMETERS.update(dict.fromkeys(("mean", "sum"), "dim keepdim"))
 _SPELLINGS = {"concat": "cat", "concatenate": "cat", "axis": "dim", "keepdims": "keepdim", "bmm": "matmul"}
-_OPERATORS = {
-    ast.Add: "add",
-    ast.Mult: "mul",
-    ast.Sub: "sub",
-    ast.Div: "div",
-    ast.Pow: "pow",
-    ast.MatMult: "matmul",
-    ast.FloorDiv: "floordiv",
-}
+_OPERATORS = {ast.Mult: "mul", ast.MatMult: "matmul"}  # the others are called as torch calls them
 _COMPUTING = frozenset({"matmul", "square", "pow", "add", "mul", "sub", "div"})
 _EITHER_ORDER = frozenset({"add", "mul"})
 _OTHER_LIBRARIES = frozenset({"math", "numpy", "jax", "tensorflow"})
@@ -293,7 +303,8 @@ class _Reader(NamedTuple):
             is_number = isinstance(node.operand, ast.Constant)
             return (f"-{self.form(node.operand)[0]}", []) if is_number else ("neg", [node.operand])
         if isinstance(node, ast.BinOp):
-            return self.squared(_OPERATORS.get(type(node.op), "other"), [node.left, node.right])
+            operator = _OPERATORS.get(type(node.op), type(node.op).__name__.lower())
+            return self.squared(operator, [node.left, node.right])
         if isinstance(node, ast.Call) and not hands_on(node):
             return self.called(node)
         if isinstance(node, ast.Attribute):
@@ -317,7 +328,11 @@ class _Reader(NamedTuple):
 
     def called(self, node: ast.Call) -> Form:
         """The form of a call: ``torch.f(x, …)`` and ``x.f(…)`` are one."""
-        name, rest = self.full_name(node.func), node.args
+        module = _module_of(self.file, node) if self.file is not None else None
+        if module is not None:  # its own arguments stand behind the input, as those of the function do
+            function = ast.Name(called_name(module).lower())
+            node = ast.Call(function, [*node.args, *module.args], module.keywords)
+        name, rest = self.full_name(node.func) if module is None else "", node.args
         last = name.rpartition(".")[2] or bare_name(node.func)
         last = _SPELLINGS.get(last, last)
         if name.startswith("torch.") or not isinstance(node.func, ast.Attribute):
@@ -331,7 +346,7 @@ class _Reader(NamedTuple):
             return f"other {id(node)}", []
         if last in _CASTS:
             return _CAST, [itself]
-        places = dict(enumerate(_PARAMETERS.get(last, ())))
+        places = dict(enumerate(_PARAMETERS.get(last, "").split()))
         given = {places.get(place, str(place)): value for place, value in enumerate(rest)}
         for keyword in node.keywords:
             if keyword.value is not itself:

@@ -50,10 +50,12 @@ class RequirementOptions(Options):
 
 
 def find(context: TextContext, rules: list[Rule[RequirementOptions]]) -> Iterator[Match]:
-    """The requirements that a rule has something to say of."""
+    """The requirements that a rule has something to say of; none on GitHub's machines, which have no NPUs."""
     name = context.index.name
     rules = [rule for rule in rules if not any(fnmatchcase(name, one) for one in rule.options.not_in)]
-    yield from _found(context, rules, list(requirements_of(context.index)))
+    machines = [each.value or "" for each in context.index.content.settings if each.name.endswith("runs-on")]
+    if not machines or not all(re.match("(ubuntu|windows|macos)-", each) for each in machines):
+        yield from _found(context, rules, list(requirements_of(context.index)))
 
 
 def find_in_setup(context: FileContext, rule: Rule[RequirementOptions]) -> Iterator[Match]:

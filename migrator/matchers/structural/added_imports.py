@@ -205,7 +205,7 @@ def _reported(context: FileContext, rule: ModuleRule, every: list[tuple[ast.expr
     index, options = context.index, rule.options
     yield from every_import(context, [rule]) if options.stands_for else ()
     for_others, kept = _helps(options.added, context.project) is False, _keeps(rule, index.text)
-    stays = _("{api} stays: the file also uses {what}, which {module} does not provide")
+    stays = _("{api} stays: {module} does not replace it in a file that has {what}")
     stays = stays.replace("{what}", kept).replace("{module}", options.module) if kept else ""
     for node, name in every:
         call = index.call_of(node)

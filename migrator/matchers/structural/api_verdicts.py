@@ -252,6 +252,7 @@ _PARAMETER = N_("the documents limit its parameter")
 _DEFAULTS = {
     "sorted": (True,),
     "dilation": (1,),
+    "p": (2,),  # of cdist, pdist, normalize
     "approximate": ("none",),
     "mode": ("constant", "nearest"),
     "backend": ("eager", "aot_eager"),  # of torch.compile: nothing is generated for a device
@@ -310,7 +311,7 @@ _ONLY_TENSORS = frozenset(
 )
 # Methods that other things have as often: images, arrays, statistics, modules, models, solvers, data frames.
 _SHARED = frozenset(
-    "mode fft ifft rfft irfft eig solve det double pin_memory is_shared to_dense to_sparse trace stft"
+    "mode fft ifft rfft irfft eig solve det double pin_memory is_shared to_dense to_sparse trace stft values"
     " dequantize copysign lstsq cholesky digamma lgamma heaviside is_pinned smm".split()
 )
 

@@ -225,8 +225,11 @@ def _uses(context: FileContext, rule: Rule) -> Iterator[Match]:
             inside = _(", used in {name}", name=owner.name) if owner is not None else ""
             about = {"api": _importable(api), "place": place, "inside": inside}
             message = _("{api} is a CUDA operator{place}{inside}", **about)
-            npu = bool(operator and operator.npu) or bool(module and module.npu)
-            yield _used(context, rule, ref, api, message, npu, equivalents_of(_known(meant)))
+            npu = any(each.npu for each in (operator, module) if each)
+            ours = "" if home_of_ours(context)[1] else _function_of_ours(users, ref)
+            said = N_("A migration adds ascend_function.{name}, made of torch operators.")
+            advice = _(said, name=ours) if ours else equivalents_of(_known(meant))
+            yield _used(context, rule, ref, api, message, npu, advice)
 
 
 def _used(

@@ -76,8 +76,8 @@ def _stays(index: ModuleIndex, call: ast.Call) -> bool:
 
 
 def _words_beside(index: ModuleIndex, call: ast.Call) -> Iterator[str]:
-    """The path, the targets of the assignment, the calls and the function around."""
-    yield from map(index.segment, call.args)
+    """The path, the targets of the assignment, the calls and the function around, the keys asked for."""
+    yield from (*map(index.segment, call.args), *(_key(index, use) for use in (call, *_uses(index, call))))
     for parent in index.above(call):
         if isinstance(parent, ast.Call):
             yield called_name(parent)

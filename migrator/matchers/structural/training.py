@@ -12,6 +12,7 @@ from migrator.language import _
 from migrator.matchers.context import FileContext, Match, found
 from migrator.matchers.packs import Options, Rule, pattern_fits
 from migrator.names.index import ModuleIndex
+from migrator.names.made_from import loops
 from migrator.names.tree import (
     FUNCTIONS,
     LOOPS,
@@ -75,9 +76,9 @@ def find_in_steps(context: FileContext, rule: Rule[StepOptions]) -> Iterator[Mat
 
 
 def find_settings(context: FileContext, rule: Rule) -> Iterator[Match]:
-    """The first training loop of a program: a file that is run, not imported."""
+    """The first training loop of a program: a file that is run, not imported, and steps an optimizer."""
     index = context.index
-    regions = _training_regions(index) if "__main__" in index.text else []
+    regions = _training_regions(index) if "__main__" in index.text and ".step(" in index.text else []
     if regions:
         first = min(regions, key=index.start)
         span = (index.start(first), index.line_span(first.lineno, first.lineno)[1])
@@ -299,5 +300,7 @@ def _mask(index: ModuleIndex, node: ast.AST, asked: tuple[str, ...] = ()) -> str
             # "certain" comes before "likely", and that before "".
             answers = [_mask(index, value, way) for value in values if not isinstance(value, ast.Name)]
             return min(filter(None, answers), default="")
-        return "likely" if _MASK.search(node.id) else ""
+        # A loop over masks gives masks; ``for i_mask in kept`` gives numbers.
+        over = (index.segment(loop.iter).lower() for loop in loops(index, node))
+        return "likely" if _MASK.search(node.id) and all("mask" in each for each in over) else ""
     return "likely" if isinstance(node, ast.Attribute) and _MASK.search(node.attr) else ""
