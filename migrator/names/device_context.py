@@ -350,18 +350,22 @@ class _Climb:
             return DeviceContext(LIKELY, _("{where}, beside another device", where=where), by=BESIDE)
         return DeviceContext(UNCLEAR, where)
 
+    def _of_uses(self, target: ast.Name) -> tuple[DeviceContext | None, set[str], set[str]]:
+        """What the first use of a name says, and the verdicts and the reasons of all."""
+        found = [*map(self.of, self.index.uses_of(target))]
+        return next(iter(found), None), {each.verdict for each in found}, {each.by for each in found}
+
     def _target(self, target: ast.expr) -> DeviceContext:
         """What is assigned is what its name is used for, as far as this module shows it."""
         if isinstance(target, ast.Name) and self.depth < 2:
             scope = self.index.scope_of(target).owner(target.id)
             key = "used as", target.id, scope, self.vocabulary, self.depth
-            found = self.index.once(key, lambda: [*map(self.of, self.index.uses_of(target))])
-            verdicts = {each.verdict for each in found}
-            if verdicts == {CERTAIN}:
+            first, verdicts, reasons = self.index.once(key, lambda: self._of_uses(target))
+            if first and verdicts == {CERTAIN}:
                 goes = self._likely(N_("{id} is used only where a {noun} is expected"), id=target.id)
-                return goes._replace(verdict=CERTAIN, api=found[0].api)
-            if {each.by for each in found} == {FOREIGN}:
-                return found[0]
+                return goes._replace(verdict=CERTAIN, api=first.api)
+            if first and reasons == {FOREIGN}:
+                return first
             if CERTAIN in verdicts:
                 return self._likely(N_("{id} is used as a {noun}"), id=target.id)
             if LIKELY in verdicts and UNCLEAR not in verdicts:
@@ -597,7 +601,14 @@ class _Climb:
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
-            return DeviceContext(CERTAIN, "map_location", "map_location")
+            keys = map(self.index.segment, filter(None, node.keys))
+            of_npus = (key.partition(":")[2] for key in keys if "cuda" not in key)
+            if self.index.segment(child).partition(":")[2] in self.index.once(
+                ("NPUs", node), lambda: {*of_npus}
+            ):
+                return DeviceContext(NO, _("the device of a checkpoint that was saved on CUDA"))
+            reason = _("a key of map_location: checkpoints come from CUDA and from NPUs")
+            return DeviceContext(CERTAIN, reason, "map_location")
         values = self.index.once(("values", node), lambda: dict(zip(node.keys, node.values)))
         value = values[cast(ast.expr, child)]
         if self.index.qualified_name(value).startswith("torch.cuda."):

@@ -175,7 +175,25 @@ def _device(context: FileContext, rules: Rules, vocabulary: DeviceVocabulary, no
         where = DeviceContext(LIKELY, _("the name of the renamed method"))
     old, new = ("cuda", "npu") if "cuda" in written(index, node) else ("CUDA", "NPU")
     count = 0 if "," in written(context.index, node) else 1
-    return _placed(context, rules, node, where, replace_text(index, node, old, new, count))
+    edits = _for_both(index, node) if where.api == "map_location" else []
+    return _placed(context, rules, node, where, edits or replace_text(index, node, old, new, count))
+
+
+def _for_both(index: ModuleIndex, node: Text) -> list[Edit]:
+    """The edit that puts an NPU's key beside one of ``map_location``: checkpoints come from both devices.
+
+    None where it is a value, or no dictionary is written out.
+    """
+    for inside, up in index.way_up(node):
+        if isinstance(up, ast.Dict) and inside in up.keys:
+            value = up.values[up.keys.index(inside)]
+            end = index.span(value)[1]
+            return [
+                Edit(end, end, f", {index.segment(inside).replace('cuda', 'npu', 1)}: {index.segment(value)}")
+            ]
+        if isinstance(up, ast.stmt):
+            break
+    return []
 
 
 def _names_own_method(context: FileContext, node: Text) -> bool:
