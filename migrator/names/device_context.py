@@ -401,6 +401,12 @@ class _Climb:
 
     def _maker(self, node: ast.expr, rounds: int = _DEEPEST_CHAIN) -> str:
         """The full name of the function that made an object, or what that is a part of."""
+        if not isinstance(node, ast.Name):
+            return self._made_by(node, rounds)
+        key = "maker", node.id, self.index.scope_of(node).owner(node.id), rounds
+        return self.index.once(key, lambda: self._made_by(node, rounds))
+
+    def _made_by(self, node: ast.expr, rounds: int) -> str:
         for each in made_from(self.index, node) if rounds else ():
             if isinstance(each, ast.Call) and (name := self.index.qualified_name(each.func)):
                 return name
