@@ -451,12 +451,10 @@ class _Climb:
             is_list = elements(sink.value) and isinstance(self.index.definition(call.func), ast.ClassDef)
             reason, by = f"{shown}({name}=…)", BESIDE if is_list else ""
             return DeviceContext(CERTAIN if certain else LIKELY, reason, name, by)
-        is_fixture = (called, name) == ("fixture", "params")
-        if is_fixture and vocabulary.says(getattr(self.index.parent(call), "name", "")):
-            return self._likely(N_("test parameter named like a {noun}"))
         if called in vocabulary.never or name == "dest":
             return DeviceContext(NO, _("an argument of {called}()", called=called), by=_CALL)
-        hint = getattr(self.index.parent(call), "name", name) if called == "fixture" else name
+        is_fixture = (called, name) == ("fixture", "params")  # of pytest: tests get it by the function's name
+        hint = getattr(self.index.parent(call), "name", name) if is_fixture else name
         return self._hinted(hint, _("the argument {name} of {called}()", name=name, called=shown))
 
     def _takes_another(self, call: ast.Call, place: int) -> bool:
