@@ -24,7 +24,7 @@ def data_folder(name: str) -> Path:
     for folder in (_PACKAGE / "data" / name, _PACKAGE.parent / name):
         if folder.is_dir():
             return folder
-    raise NoFolderError(f"npumigrate is installed without its folder {name}/: install it again")
+    raise NoFolderError("npumigrate is installed without its folder {name}/: install it again", name=name)
 
 
 @cache

@@ -44,7 +44,8 @@ _MARKS = {
     "ngettext": (0, 1),
     **dict.fromkeys(("ManifestError", "MessageError", "MpiLineError", "RankTableError"), (0,)),
     "UnknownVersion": (0,),
-    **dict.fromkeys(("CannotWrite", "ConfigError", "ResultExists", "SourceError", "Unreadable"), (0,)),
+    **dict.fromkeys(("CannotWrite", "ConfigError", "NoFolderError", "NotObtainedError"), (0,)),
+    **dict.fromkeys(("ResultExists", "SourceError", "Unreadable"), (0,)),
     "stop": (0,),
     **dict.fromkeys(("PlaceError", "note", "remark"), (0, 1)),
 }

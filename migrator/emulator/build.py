@@ -86,9 +86,8 @@ def build(installed: Installed, say: Say, progress: AbstractContextManager[Progr
             if not folder.is_dir():
                 _build_into(folder, installed, say, progress or nullcontext(_unseen))
     except OSError as error:
-        raise EmulatorError(
-            f"cannot build in {folder.parent}: {error.strerror}; XDG_CACHE_HOME names another"
-        ) from None
+        said = N_("cannot build in {folder}: {why}; XDG_CACHE_HOME names another folder")
+        raise EmulatorError(_(said, folder=folder.parent, why=error.strerror)) from None
     return Built(folder)
 
 
@@ -262,6 +261,5 @@ def _run(installed: Installed, arguments: Sequence[str], what: str) -> None:
     if done.returncode == 0:
         return
     errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-    raise EmulatorError(
-        f"{installed.compiler_version} cannot build {what}: {(errors or ['no message'])[0].strip()}"
-    )
+    said, why = N_("{compiler} cannot build {what}: {why}"), [*errors, _("no message")][0].strip()
+    raise EmulatorError(_(said, compiler=installed.compiler_version, what=what, why=why))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrator.emulator.installed import EmulatorError
+from migrator.language import _
 
 # Opened by torch_npu at run time, without being linked.
 _OPENED = ("libascend_hal.so", "libhcomm.so", "libmspti.so", "libmsprofiler.so", "libopapi.so")
@@ -69,5 +70,5 @@ def _run(tool: str, *arguments: str) -> str:
     try:
         done = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        raise EmulatorError(f"{tool} is missing: install the package binutils") from None
+        raise EmulatorError(_("{tool} is missing: install the package binutils", tool=tool)) from None
     return done.stdout

@@ -25,7 +25,7 @@ from tempfile import TemporaryFile
 from typing import IO, Literal, NamedTuple, Optional
 
 from migrator.files.errors import SourceError, unreadable
-from migrator.language import N_, _
+from migrator.language import N_, UserError, _
 from migrator.light import Frozen
 
 Kind = Literal["folder", "archive", "package", "git"]
@@ -146,7 +146,7 @@ sys.exit(code)
 """
 
 
-class NotObtainedError(Exception):
+class NotObtainedError(UserError):
     """A repository that cannot be had; the text says why."""
 
 
@@ -157,7 +157,7 @@ def obtain(repository: Repository, scratch: Path, index_url: str, seconds: float
     """
     if repository.kind == "folder":
         if not Path(repository.source).is_dir():
-            raise NotObtainedError(f"no such folder: {repository.source}")
+            raise NotObtainedError("{path}: no such file or folder", path=repository.source)
         return Path(repository.source)
     target = scratch / repository.name
     target.mkdir()
@@ -169,7 +169,7 @@ def obtain(repository: Repository, scratch: Path, index_url: str, seconds: float
         else:
             _unpack(Path(repository.source), target)
     except (OSError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise NotObtainedError(f"{repository.source}: {error}") from error
+        raise NotObtainedError("{path}: {why}", path=repository.source, why=error) from error
     entries = list(target.iterdir())
     return entries[0] if len(entries) == 1 and entries[0].is_dir() else target
 
@@ -178,7 +178,7 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
     """The source archive of a package, or its wheel where it has none; unearth builds nothing, pip would."""
     folder = scratch / ".download"
     folder.mkdir()
-    why = "the package index has no archive of it"
+    why = _("the package index has no archive of it")
     for only in (["--no-binary"], []):
         command = [sys.executable, "-I", "-m", "unearth", package, *only, "--download", str(folder)]
         command += ["--index-url", index_url] if index_url else []
@@ -188,7 +188,7 @@ def _download(package: str, scratch: Path, index_url: str, seconds: float) -> Pa
             return Path(json.loads(done.out)["local_path"])
         if b"No matches" not in done.errors:
             why = _last_line(done)
-    raise NotObtainedError(f"{package}: {why}")
+    raise NotObtainedError("{path}: {why}", path=package, why=why)
 
 
 def _from_git(repository: Repository, scratch: Path, target: Path, seconds: float) -> None:
@@ -208,7 +208,7 @@ def _from_git(repository: Repository, scratch: Path, target: Path, seconds: floa
     if not done.code:
         done = _ran([*git, "archive", "--format=tar", f"--output={archive}", commit], clone, seconds)
     if done.code:
-        raise NotObtainedError(f"{repository.source}: git says: {_last_line(done)}")
+        raise NotObtainedError("{path}: git says: {why}", path=repository.source, why=_last_line(done))
     _unpack(archive, target)
 
 
@@ -216,7 +216,7 @@ def _ran(command: list[str], folder: Path, seconds: float) -> Finished:
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
     done = run(command, folder, environment, seconds)
     if done.code is None:
-        raise NotObtainedError(f"not there after {seconds:.0f} s")
+        raise NotObtainedError("not there after {seconds:.0f} s", seconds=seconds)
     return done
 
 
@@ -248,7 +248,7 @@ def _unpack(archive: Path, target: Path) -> None:
 
 def _counted(size: int, count: int) -> tuple[int, int]:
     if size > _LARGEST or count > _MOST:
-        raise NotObtainedError(f"more than {_LARGEST >> 30} GiB or {_MOST} files")
+        raise NotObtainedError("more than {size} GiB or {most} files", size=_LARGEST >> 30, most=_MOST)
     return size, count
 
 

@@ -270,7 +270,7 @@ class Session:
         if len(content.text) > LARGEST:
             # To parse it alone would keep all others waiting for seconds.
             raise ValueError(
-                f"{place}: too large to be checked while it is open: npumigrate lint looks at it"
+                _("{place}: too large to be checked while open: use npumigrate lint", place=place)
             )
         folder = self._settings.folder_of(place)
         if isinstance(content, Notebook) or not content.type:

@@ -414,7 +414,7 @@ def test_a_huge_document_keeps_nobody_waiting(editor: Editor) -> None:
     editor.open_only("huge.py", "import torch\n" + "x = torch.zeros(2).cuda()\n" * 400_000)
     assert editor.hover("train.py", 3, 12).startswith("**torch.cuda.synchronize")
     assert editor.hover("huge.py", 1, 8) == ""
-    assert [line for line in editor.said if "huge.py: too large to be checked while it is open" in line]
+    assert [line for line in editor.said if "huge.py: too large to be checked while open" in line]
 
 
 def test_a_configuration_that_is_broken_from_the_start_is_told_once(editor: Editor, tmp_path: Path) -> None:
