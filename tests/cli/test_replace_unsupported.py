@@ -37,7 +37,7 @@ def test_a_second_migration_adds_what_is_new_and_nothing_else(migrate, npumigrat
     assert python_files(two) == first
     linted = npumigrate("lint", one, "-v", "2.6", "--extend-select", "NPU5", "--no-cache")
     assert "ascend_function/" not in linted.out
-    write(one, {"new.py": "import torch\n\nx = torch.digamma(torch.ones(2))\n"})
+    write(one, {"new.py": "import torch\nfrom net import x\n\nx = torch.digamma(x)\n"})
     third = python_files(migrate(one, REPLACE, out="three")[1])
     assert "from .digamma import digamma\n" in third["ascend_function/__init__.py"]
     assert "from .mode import mode\n" in third["ascend_function/__init__.py"]
@@ -45,7 +45,7 @@ def test_a_second_migration_adds_what_is_new_and_nothing_else(migrate, npumigrat
 
 
 def test_a_module_of_the_users_with_that_name_stays(migrate, tmp_path: Path) -> None:
-    own = "import torch\n\nvalue = torch.logdet(torch.eye(2))\n"
+    own = "import torch\n\nvalue = torch.logdet(torch.load('eye.pt'))\n"
     source = write(tmp_path / "p", {"ascend_function/__init__.py": own, "net.py": PROGRAM})
     files = python_files(migrate(source, REPLACE)[1])
     assert "import ascend_function_2\n" in files["net.py"]

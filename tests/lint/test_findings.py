@@ -257,11 +257,11 @@ HARDWARE = """\
 import torch
 from torch import nn
 
-def build(x: nn.Linear):
+def build(x: nn.Linear, y: torch.Tensor):
     layer = nn.Linear(2, 2)
     wide = torch.concat([x], dtype=torch.complex64)
-    first = torch.concat(torch.zeros(2, dtype=torch.complex64))
-    return layer, [1, 2].sort(), torch.zeros(2).sort()
+    first = torch.concat(y.to(torch.complex64))
+    return layer, [1, 2].sort(), y.sort()
 """
 
 
