@@ -55,7 +55,11 @@ def fixed(tmp_path: Path, body: str, text: str) -> str:
         ("off('x')", ["acme.f()", "acme.f(None)", "acme.f(x=False)"], ["acme.f(True)", "acme.f(a)"]),
         ("value('x', 1, 'a')", ["acme.f(1)", "acme.f(x='a')"], ["acme.f(True)", "acme.f(1.0)", "acme.f(a)"]),
         ("takes('acme.g')", ["acme.f(1, w=acme.g)"], ["acme.f(1)"]),
-        ("result_on_cpu()", ["acme.f(x.cpu())", "acme.f(device='cpu')"], ["acme.f()", "acme.f(device='cuda')"]),
+        (
+            "result_on_cpu()",
+            ["acme.f(x.cpu())", "acme.f(device='cpu')"],
+            ["acme.f()", "acme.f(device='cuda')"],
+        ),
         ("takes('--a')", ["acme.f(1, '--a')"], ["acme.f(1, '--b')"]),
         ("literal('x', 'list', 'tuple')", ["acme.f([1])", "acme.f((1, 2))"], ["acme.f({1})", "acme.f(a)"]),
         ("longer('x', 1)", ["acme.f([1, 2])"], ["acme.f([1])", "acme.f([*a, 2])", "acme.f(a)"]),
