@@ -60,9 +60,10 @@ def stop(line: str, code: int = WRONG_USE, /, **values: object) -> NoReturn:
 
 
 def check_folder(given: str | os.PathLike[str] | None, option: str = "") -> None:
-    """Stop, with an option's name before the path, where no folder can be read."""
+    """Stop, with an option's name before the path, where a folder is given and cannot be read."""
     try:
-        os.scandir(given or ".").close()
+        if given is not None:
+            os.scandir(given).close()
     except OSError as error:
         stop("{option}{given}: {why}", option=option, given=given, why=error)
 

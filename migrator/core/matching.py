@@ -221,8 +221,9 @@ def _is_settled(
 
 def _parsing(context: FileContext, made: list[Match]) -> tuple[list[Match], list[Match]]:
     """The fixes that together give a file that parses, and those that do not fit this Python's syntax."""
-    # Only inside f-strings does the syntax depend on what stands around.
-    if not any(enclosing_fstring(context.index, item.node) for item in made) or _parses(context, made):
+    if not any(enclosing_fstring(context.index, item.node) for item in made):
+        return made, []  # only inside f-strings does the syntax depend on what stands around
+    if _parses(context, made):
         return made, []
     fitting = [item for item in made if _parses(context, [item])]
     reason = _("the new string does not fit into the f-string")

@@ -92,7 +92,10 @@ class Machine(Frozen):
     def is_ours(self, name: str) -> bool:
         """Whether the user may read and write a file, by its owner, group and mode."""
         status = self.path(name).stat()
-        shift = 6 if status.st_uid == self.user.uid else 3 if status.st_gid in self.user.groups else 0
+        if status.st_uid == self.user.uid:
+            shift = 6
+        else:
+            shift = 3 if status.st_gid in self.user.groups else 0
         return self.user.uid == 0 or (status.st_mode >> shift) & 6 == 6
 
     def group(self, number: int) -> tuple[str, frozenset[str]]:

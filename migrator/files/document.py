@@ -105,7 +105,9 @@ def file_type(name: str) -> str:
         return "requirements"
     if base.startswith(("dockerfile.", "dockerfile-", "dockerfile_")) and suffix not in _PICTURES:
         return "dockerfile"
-    return "env" if base == ".env" or base.startswith(".env.") else _SUFFIXES.get(suffix, "")
+    if base == ".env" or base.startswith(".env."):
+        return "env"
+    return _SUFFIXES.get(suffix, "")
 
 
 def document_type(name: str) -> str:

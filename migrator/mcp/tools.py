@@ -295,7 +295,9 @@ def _result(model: BaseModel, text: str) -> CallToolResult:
 
 def _cut(text: str, most: int) -> tuple[str, bool]:
     """The whole lines of the first ``most`` characters, and whether that is all."""
-    return (text, True) if len(text) <= most else (text[: text.rfind("\n", 0, most) + 1], False)
+    if len(text) <= most:
+        return text, True
+    return text[: text.rfind("\n", 0, most) + 1], False
 
 
 def _finding(item: dict[str, Any], name: str) -> results.Finding:

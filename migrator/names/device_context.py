@@ -28,7 +28,7 @@ from migrator.names.device_vocabulary import (
     without_cuda,
     works_with_foreign,
 )
-from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by
+from migrator.names.goes_to import Sink, kept_as, keys_of, taken_by, values_of
 from migrator.names.index import ModuleIndex
 from migrator.names.made_from import given_names, made_from
 from migrator.names.qualified import OF_ANY
@@ -605,16 +605,12 @@ class _Climb:
         holder = self.index.parent(node)
         is_map_location = isinstance(holder, ast.keyword) and holder.arg == "map_location"
         if outside.api in ("map_location", "load") or is_map_location:
-            keys = map(self.index.segment, filter(None, node.keys))
-            of_npus = (key.partition(":")[2] for key in keys if "cuda" not in key)
-            if self.index.segment(child).partition(":")[2] in self.index.once(
-                ("NPUs", node), lambda: {*of_npus}
-            ):
+            of_others = self.index.once(("numbers", node), lambda: self._numbers_of_others(node))
+            if self.index.segment(child).partition(":")[2] in of_others:
                 return DeviceContext(NO, _("the device of a checkpoint that was saved on CUDA"))
             reason = _("a key of map_location: checkpoints come from CUDA and from NPUs")
             return DeviceContext(CERTAIN, reason, "map_location")
-        values = self.index.once(("values", node), lambda: dict(zip(node.keys, node.values)))
-        value = values[cast(ast.expr, child)]
+        value = values_of(self.index, node)[child]
         if self.index.qualified_name(value).startswith("torch.cuda."):
             return DeviceContext(LIKELY, _("key of a function of the device"))
         if self._maps_devices(child, value):
@@ -622,6 +618,11 @@ class _Climb:
         if outside.verdict != NO and self._among(node, filter(None, node.keys)).device:
             return DeviceContext(UNCLEAR, _("a dictionary's key, beside other devices"))
         return DeviceContext(NO, _("a dictionary's key"))
+
+    def _numbers_of_others(self, node: ast.Dict) -> set[str]:
+        """What stands behind the colon in the keys that are no CUDA devices: ``"npu:0"``."""
+        keys = map(self.index.segment, filter(None, node.keys))
+        return {key.partition(":")[2] for key in keys if "cuda" not in key}
 
     def _maps_devices(self, key: ast.AST, value: ast.expr) -> bool:
         """Whether a key changes with its value, wherever it goes: ``{"cuda:0": f"cuda:{rank}"}``."""

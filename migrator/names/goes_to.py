@@ -109,6 +109,11 @@ def keys_of(index: ModuleIndex, table: ast.Dict) -> dict[ast.AST, ast.expr | Non
     return index.once(("keys", table), lambda: dict(zip(table.values, table.keys)))
 
 
+def values_of(index: ModuleIndex, table: ast.Dict) -> dict[ast.AST | None, ast.expr]:
+    """The values of a dictionary by their keys, in the same way."""
+    return index.once(("values", table), lambda: dict(zip(table.keys, table.values)))
+
+
 def kept_as(index: ModuleIndex, node: ast.AST) -> str:
     """The name under which a value is kept where it stands; empty where it has none.
 

@@ -92,7 +92,9 @@ def _taken_from(program: Program, call: ast.Call) -> str:
 
 def _constant(node: ast.expr | None) -> object:
     """The value of a constant or of nothing (False); _NOT for what is no constant."""
-    return (node.value if isinstance(node, ast.Constant) else _NOT) if node is not None else False
+    if node is None:
+        return False
+    return node.value if isinstance(node, ast.Constant) else _NOT
 
 
 def _order(
@@ -129,7 +131,9 @@ def _asked_for(draft: Draft, loader: Loader, call: ast.Call, found: list[Trainin
     scopes = [one for each in found for one in each.scopes]
     owner = program.class_of(function)
     on_the_way = function in scopes or (owner is not None and owner in map(program.class_of, scopes))
-    if (len(training) == len(sites) and not any(ways)) or (not training and (len(sites) < 2 or on_the_way)):
+    if not training and (len(sites) < 2 or on_the_way):
+        return ""
+    if len(training) == len(sites) and not any(ways):
         return ""
     names = {*parameters(function), *(node.id for node in program.nodes(ast.Name, file=program.file(call)))}
     if not training or function.args.posonlyargs or _PARAMETER in names:

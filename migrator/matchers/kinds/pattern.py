@@ -92,8 +92,11 @@ def _first(index: ModuleIndex, patterns: Iterable[str], node: ast.expr) -> Patte
 
 def _is_known_better(index: ModuleIndex, rule: PatternRule, node: ast.expr) -> bool:
     """Whether a pattern of ``not_where`` fits the expression, or what its function computes from it."""
-    inner, holder, patterns = {*ast.walk(node)}, index.function_of(node), rule.options.not_where
-    near = (each for each in index.calls if patterns and index.function_of(each) is holder)
+    patterns = rule.options.not_where
+    if not patterns:
+        return False
+    inner, holder = {*ast.walk(node)}, index.function_of(node)
+    near = (each for each in index.calls if index.function_of(each) is holder)
     outcomes = (_first(index, patterns, each) for each in (node, *near))
     return any(each is not None and not inner.isdisjoint(each.variables.values()) for each in outcomes)
 

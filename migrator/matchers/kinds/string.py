@@ -39,7 +39,7 @@ from migrator.names.device_strings import (
     written,
 )
 from migrator.names.device_vocabulary import DeviceVocabulary
-from migrator.names.goes_to import behind, taken_by
+from migrator.names.goes_to import behind, taken_by, values_of
 from migrator.names.index import ModuleIndex
 from migrator.names.qualified import namespace_of
 from migrator.names.strings import replace_text
@@ -185,12 +185,10 @@ def _for_both(index: ModuleIndex, node: Text) -> list[Edit]:
     None where it is a value, or no dictionary is written out.
     """
     for inside, up in index.way_up(node):
-        if isinstance(up, ast.Dict) and inside in up.keys:
-            value = up.values[up.keys.index(inside)]
-            end = index.span(value)[1]
-            return [
-                Edit(end, end, f", {index.segment(inside).replace('cuda', 'npu', 1)}: {index.segment(value)}")
-            ]
+        value = values_of(index, up).get(inside) if isinstance(up, ast.Dict) else None
+        if value is not None:
+            key, end = index.segment(inside).replace("cuda", "npu", 1), index.span(value)[1]
+            return [Edit(end, end, f", {key}: {index.segment(value)}")]
         if isinstance(up, ast.stmt):
             break
     return []
