@@ -248,7 +248,9 @@ def _unpack(archive: Path, target: Path) -> None:
 
 def _counted(size: int, count: int) -> tuple[int, int]:
     if size > _LARGEST or count > _MOST:
-        raise NotObtainedError("more than {size} GiB or {most} files", size=_LARGEST >> 30, most=_MOST)
+        raise NotObtainedError(
+            "it has more than {size} GiB, or more than {most} files", size=_LARGEST >> 30, most=_MOST
+        )
     return size, count
 
 

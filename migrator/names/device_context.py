@@ -608,7 +608,9 @@ class _Climb:
             of_others = self.index.once(("numbers", node), lambda: self._numbers_of_others(node))
             if self.index.segment(child).partition(":")[2] in of_others:
                 return DeviceContext(NO, _("the device of a checkpoint that was saved on CUDA"))
-            reason = _("a key of map_location: checkpoints come from CUDA and from NPUs")
+            reason = _(
+                "a key of map_location: it stays for checkpoints from CUDA, and a key for NPUs is added"
+            )
             return DeviceContext(CERTAIN, reason, "map_location")
         value = values_of(self.index, node)[child]
         if self.index.qualified_name(value).startswith("torch.cuda."):
